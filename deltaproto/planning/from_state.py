@@ -17,7 +17,6 @@ from deltaproto.planning.predict.table import (
     MAPPING_MODE,
     MAX_COLUMN_ID,
     PROTECTED_BEFORE,
-    ROW_ID_COLUMNS,
     ROW_TRACKING,
     TIMESTAMPS,
     Table,
@@ -45,9 +44,9 @@ def table_from_state(state: TableState) -> Table:
         row_ids=traces.get(Trace.ROW_IDS),
         clustering=state.clustering_columns,
         partition_columns=metadata.partition_columns,
-        stray_columns=may_have_stray_columns(
-            state.protocol, metadata.configuration, metadata.schema
-        ),
+        stray_columns=None
+        if _may_have_cloned_row_ids(state)
+        else may_have_stray_columns(state.protocol, metadata.configuration, metadata.schema),
         protected_versions=_count_protected_versions(metadata.configuration, state.version),
         to_checkpoint=commits_until_checkpoint(metadata.configuration, state.version),
         domains=None if state.domains is None else tuple(sorted(state.domains)),
@@ -67,6 +66,12 @@ def table_from_state(state: TableState) -> Table:
     if table.schema is None or find_unenforced(table.schema) is None:
         return table
     return table._replace(spark_text=is_spark_text(metadata.schema_string or ""))
+
+
+def _may_have_cloned_row_ids(state: TableState) -> bool:
+    """Return True if files of a clone's source may have row ids in columns of other names."""
+    cloned = state.traces.get(Trace.ABSOLUTE_PATHS) is True
+    return cloned and "rowTracking" in state.protocol.supported
 
 
 def _folder_hazards(state: TableState) -> frozenset[str]:
@@ -185,10 +190,11 @@ def may_have_stray_columns(
 
     If the change data feed was ever enabled, UPDATE and MERGE left `_change_type` in data files. If
     mapping has numbered more columns than exist, columns were dropped. REORG recognizes row ids in
-    files only while row tracking is enabled.
+    files only while row tracking is enabled. Dropping rowTracking leaves them there, and leaves
+    domainMetadata; RESTORE then brings rowTracking back without the names of their columns.
     """
     tracking = (configuration.get(ROW_TRACKING) or "").lower() == "true"
-    row_ids = any(configuration.get(name) for name in ROW_ID_COLUMNS) and not tracking
+    row_ids = "domainMetadata" in protocol.supported and not tracking
     if "changeDataFeed" in protocol.supported or row_ids:
         return None
     highest = parse_whole(configuration.get(MAX_COLUMN_ID) or "")

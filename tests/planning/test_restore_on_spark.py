@@ -275,3 +275,44 @@ def test_files_of_both_versions_have_no_row_ids_after_a_drop_of_row_tracking(
         _, said = predict(path, statement)
         agree(said, execute(delta_spark, path, statement))
         assert planned(path).table.untracked is False
+
+
+@needs_delta("4.4", "the drop of rowTracking")
+def test_row_ids_stay_in_data_files_after_row_tracking_was_dropped(
+    delta_spark: DeltaSpark, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t")
+    table = f"delta.`{path}`"
+    for statement in (
+        f"create table {table} (id bigint) using delta "
+        "tblproperties ('delta.enableRowTracking' = 'true')",
+        f"insert into {table} select id from range(10)",
+        f"update {table} set id = 22 where id = 2",
+        f"alter table {table} drop feature rowTracking",
+    ):
+        delta_spark.sql(statement)
+    reorg = f"reorg table {table} apply (purge)"
+    _, said = predict(path, reorg)
+    happened = execute(delta_spark, path, reorg)
+    assert happened.operations == ["REORG"]
+    agree(said, happened)
+
+
+@needs_delta("4.4", "row tracking of clones")
+def test_the_files_of_a_clone_have_row_ids_in_columns_of_other_names(
+    delta_spark: DeltaSpark, tmp_path: Path
+) -> None:
+    path, source = str(tmp_path / "t"), f"delta.`{tmp_path / 'source'}`"
+    for statement in (
+        f"create table {source} (id bigint) using delta "
+        "tblproperties ('delta.enableRowTracking' = 'true')",
+        f"insert into {source} select id from range(10)",
+        f"update {source} set id = 22 where id = 2",
+        f"create table delta.`{path}` shallow clone {source}",
+    ):
+        delta_spark.sql(statement)
+    reorg = f"reorg table delta.`{path}` apply (purge)"
+    _, said = predict(path, reorg)
+    happened = execute(delta_spark, path, reorg)
+    assert happened.operations == ["REORG"]
+    agree(said, happened)

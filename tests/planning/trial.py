@@ -28,6 +28,7 @@ from deltaproto.planning.request import PlanInput
 from deltaproto.planning.search.goals import ClientsSupported, EndState, HistoryChoice
 from deltaproto.planning.statement import DropFeature
 from deltaproto.protocol.table_state import SparkSettings
+from deltaproto.sql.quoting import quote_identifier
 from tests.planning import log_files
 from tests.planning.oracle import execute, newest
 from tests.planning.random_goals import random_clients, random_goal
@@ -325,7 +326,7 @@ def _rows(delta_spark: DeltaSpark, place: Place) -> Any:
         frame = spark.table(place.sql)
         values = []
         for field in frame.schema.fields:
-            column = functions.col(f"`{field.name}`")
+            column = functions.col(quote_identifier(field.name))
             plain = field.dataType.typeName() in ("struct", "array", "map", "variant")
             values.append(functions.to_json(column) if plain else column.cast("string"))
         checksum = functions.xxhash64(*values).cast("decimal(38,0)")

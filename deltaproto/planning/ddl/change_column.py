@@ -38,7 +38,9 @@ from deltaproto.planning.predict.type_widening import (
     collection_word,
     is_accepted_change,
     is_collated,
+    is_default_collation,
     is_string_type,
+    keeps_collation,
     widens,
     widens_in_spark_3,
 )
@@ -70,8 +72,7 @@ class ChangeColumn(NamedTuple):
         column = find_column(table.schema, self.path)
         if column is None:
             return Outcome(table, refusal=unresolved_column(self.path, table.schema))
-        if is_collated(column.type) and self.type == Atomic("string"):
-            # STRING without COLLATE keeps the collation.
+        if keeps_collation(column.type, self.type):
             return self._replace(type=None).outcome(table, engine)
         if self.type in (None, column.type) and not self._more:
             return Outcome(table)
@@ -228,7 +229,7 @@ class ChangeColumn(NamedTuple):
             isinstance(column.type, Atomic)
             and is_string_type(column.type.name)
             and is_string_type(new.name)
-            and not is_collated(new)
+            and (not is_collated(new) or is_default_collation(column.type, new))
         ):
             return None
         on = table.on("delta.enableTypeWidening")

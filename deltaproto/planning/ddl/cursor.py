@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
@@ -9,6 +10,8 @@ from deltaproto.planning.predict.schema import Path
 from deltaproto.sql.tokens import Token, scan_tokens, tokenize
 
 T = TypeVar("T")
+# What Spark's lexer reads as a number, such as 3, 3L and 3e5; 3a is a name.
+_NUMBER = r"[0-9]+([LSYFD]|BD|E[0-9]+(F|D|BD)?)?"
 _OPENING, _CLOSING = "([{", ")]}"
 
 
@@ -73,7 +76,9 @@ class Cursor:
     def name(self) -> str:
         """Read one identifier."""
         token = self.next()
-        plain = token.key.isidentifier() or (token.text.isalnum() and not token.text.isdecimal())
+        plain = token.key.isidentifier() or (
+            token.text.isalnum() and not re.fullmatch(_NUMBER, token.key)
+        )
         if token.string or not (token.quoted or plain):
             self.at -= 1
             raise self.unreadable("a name was expected")

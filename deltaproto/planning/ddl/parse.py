@@ -6,6 +6,7 @@ maintenance, queries. Queries are skipped, so a simple tokenizer is enough.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 from deltaproto.conflicts.operation import Operation
@@ -31,6 +32,7 @@ from deltaproto.planning.ddl.user_statement import (
 from deltaproto.planning.predict.outcome import Refusal
 from deltaproto.planning.predict.schema import Path, quoted_path
 from deltaproto.planning.statement import Statement
+from deltaproto.sql.quoting import quote_identifier
 from deltaproto.sql.tokens import tokenize
 
 _READ_ONLY_KEYWORDS = frozenset(
@@ -62,6 +64,9 @@ def _parse_statement(piece: ScriptStatement) -> ParsedStatement:
         read = _ParsedTokens(NotUnderstood(str(error)))
     except RecursionError:
         read = _ParsedTokens(NotUnderstood("the statement is nested too deeply"))
+    refusal = _refuse_identifiers(cursor)
+    if refusal is not None:
+        read = read._replace(what=RefusedStatement(refusal), operation=None)
     text = piece.text
     head, tail = (text, None)
     if read.span is not None:
@@ -71,6 +76,31 @@ def _parse_statement(piece: ScriptStatement) -> ParsedStatement:
         what if isinstance(what, PlannerStatement) else UserStatement(head, tail, what)
     )
     return ParsedStatement(statement, text, piece.line, read.target, read.operation)
+
+
+def _refuse_identifiers(cursor: Cursor) -> Refusal | None:
+    """Refuse names with letters that are not ASCII and have no backticks.
+
+    Delta Spark's own grammar does not know these letters, Spark's names them. SET takes any text.
+    """
+    found = (token.text for token in cursor.tokens if token.key and not token.text.isascii())
+    name = next((text for text in found if text[0].isalnum() or len(text) > 1), None)
+    keys = [token.key for token in cursor.tokens]
+    if name is None or keys[0] == "SET":
+        return None
+    letters = all(each.isascii() or each.isalpha() for each in name)
+    of_delta = keys[0] in _OF_DELTA or ("DROP", "FEATURE") in pairwise(keys)
+    error = "INVALID_IDENTIFIER" if letters and not of_delta else "PARSE_SYNTAX_ERROR"
+    if of_delta and "WHERE" in keys[: keys.index(name.upper())]:
+        error = "DELTA_FAILED_RECOGNIZE_PREDICATE"
+    return Refusal(
+        error,
+        f"{name} has letters that are not ASCII",
+        f"put backticks around it: {quote_identifier(name)}",
+    )
+
+
+_OF_DELTA = ("OPTIMIZE", "REORG", "RESTORE", "VACUUM")
 
 
 def _parse_tokens(cursor: Cursor) -> _ParsedTokens:

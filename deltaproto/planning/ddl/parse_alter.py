@@ -154,13 +154,22 @@ def _parse_drop_feature(cursor: Cursor) -> PlannerStatement | StatementEffect:
     return DropFeature(name, truncate)
 
 
+_OTHER_CONSTRAINTS = ("PRIMARY", "FOREIGN", "UNIQUE")
+
+
 def _parse_add_constraint(cursor: Cursor) -> StatementEffect:
     cursor.expect("ADD")
     if not cursor.take("CONSTRAINT"):
         raise cursor.unreadable("constraints without names are not supported")
     name = cursor.name()
     if not cursor.take("CHECK"):
+        known = cursor.key in _OTHER_CONSTRAINTS
+        error = "INVALID_IDENTIFIER" if cursor.key == "-" else "PARSE_SYNTAX_ERROR"
         cursor.at = len(cursor.tokens)
+        if not known:
+            message = "the name of a constraint is one identifier, and CHECK follows"
+            remedy = "put backticks around a name with dots"
+            return RefusedStatement(Refusal(error, message, remedy))
         refusal = Refusal(
             "UNSUPPORTED_FEATURE.TABLE_OPERATION",
             "Delta Spark supports only CHECK constraints",

@@ -11,6 +11,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import NamedTuple
 
 from deltaproto.planning.ddl.cursor import Cursor, UnreadableError
+from deltaproto.planning.predict.collations import has_collation
 from deltaproto.planning.predict.schema import Array, Atomic, Column, Map, Path, Struct, Type
 from deltaproto.planning.predict.type_widening import decimal_parts, is_string_type
 
@@ -182,7 +183,7 @@ def is_literal(default: str, kind: Type) -> bool:
         zoned = _ZONED.fullmatch(found) if name == "timestamp" else None
         local = found if zoned is None else zoned[1]
         return bool(_LOCAL.fullmatch(local)) and _is_valid_time(local)
-    return is_string_type(name) and not name.startswith("string collate")
+    return is_string_type(name) and not has_collation(name)
 
 
 def _is_integer(written: str, bits: int) -> bool:

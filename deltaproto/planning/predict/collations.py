@@ -9,6 +9,9 @@ import re
 
 COLLATED = "string collate"
 """beginning of the name of a string type with a collation"""
+DEFAULT_COLLATION = f"{COLLATED} UTF8_BINARY"
+"""the type of plain strings if its collation is written: Delta Spark stores that, and the log then
+has the type `string collate UTF8_BINARY`, which other clients do not know"""
 UNKNOWN_COLLATION = f"{COLLATED} ?"
 """beginning of the name of a string type with a collation that Spark certainly does not have"""
 _NAMES = {"spark": r"UTF8_(BINARY|LCASE)(_RTRIM)?", "icu": r"(?!UTF8_)\w+"}
@@ -20,3 +23,8 @@ def collated_type(stored: str) -> str:
     provider, _, name = stored.partition(".")
     known = provider in _NAMES and re.fullmatch(_NAMES[provider], name) is not None
     return f"{COLLATED} {name}" if known else UNKNOWN_COLLATION + stored
+
+
+def has_collation(name: str) -> bool:
+    """Return True for the name of a string type with another collation than the default one."""
+    return name.startswith(COLLATED) and name != DEFAULT_COLLATION

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.predict import iceberg, statistics
-from deltaproto.planning.predict.collations import UNKNOWN_COLLATION
+from deltaproto.planning.predict.collations import UNKNOWN_COLLATION, has_collation
 from deltaproto.planning.predict.nested_not_null import validate_nested_not_null
 from deltaproto.planning.predict.outcome import Refusal
 from deltaproto.planning.predict.schema import (
@@ -33,7 +33,7 @@ from deltaproto.protocol.properties import FORMATS, parse_formats
 CHANGE_DATA = ("_change_type", "_commit_version", "_commit_timestamp")
 _VECTORS = "delta.enableDeletionVectors"
 _NOT_IN_HUDI = ("void", "byte", "short", "timestamp_ntz", "geometry", "geography")
-_NOT_STORED = ("string collate", "interval", "time(")
+_NOT_STORED = ("interval", "time(")
 _VIOLATION = "DELTA_UNIVERSAL_FORMAT_VIOLATION"
 
 
@@ -242,7 +242,7 @@ def _validate_row_id_names(table: Table, schema: Struct) -> Refusal | None:
 def _validate_types(schema: Struct) -> Refusal | None:
     for path, column in walk_columns(schema):
         name = column.type.name if isinstance(column.type, Atomic) else ""
-        if name.startswith(_NOT_STORED) and not column.widened:
+        if (name.startswith(_NOT_STORED) or has_collation(name)) and not column.widened:
             return Refusal(
                 "DELTA_UNSUPPORTED_DATA_TYPES",
                 f"{dotted_path(path)} has type {name}, which Delta Spark does not store",

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from deltaproto.planning.ddl.types import is_literal
 from deltaproto.planning.engine import Engine, EngineName
+from deltaproto.planning.predict.collations import COLLATED
 from deltaproto.planning.predict.outcome import Refusal
 from deltaproto.planning.predict.schema import (
     Array,
@@ -185,7 +186,10 @@ def _supports_type(column: Column, version: int) -> bool:
         case Atomic(name):
             spatial = name.startswith(("geometry", "geography"))
             return not (
-                name == "void" or (spatial and version < 3) or (name == "variant" and version == 2)
+                name == "void"
+                or (name.startswith(COLLATED) and version > 1)
+                or (spatial and version < 3)
+                or (name == "variant" and version == 2)
             )
         case Struct():
             return True

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from deltaproto.planning.predict.collations import has_collation
 from deltaproto.planning.predict.outcome import Refusal
 from deltaproto.planning.predict.schema import (
     Array,
@@ -81,7 +82,7 @@ def _collection_path_refusal(kind: Array | Map, path: Path) -> Refusal:
 
 def is_eligible(kind: Type) -> bool:
     """Return True if Delta stores min and max values for a type."""
-    if not isinstance(kind, Atomic) or kind.name.startswith("string collate"):
+    if not isinstance(kind, Atomic) or has_collation(kind.name):
         return False
     return kind.name.startswith(_ORDERED) or kind.name == "variant"
 

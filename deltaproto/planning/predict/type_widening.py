@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from deltaproto.planning.predict.collations import COLLATED
+from deltaproto.planning.predict.collations import COLLATED, DEFAULT_COLLATION
 from deltaproto.planning.predict.schema import Array, Atomic, Map, Struct, Type
 
 _INTEGRAL = ("byte", "short", "integer", "long")
@@ -25,8 +25,21 @@ def is_string_type(name: str) -> bool:
 
 
 def is_collated(kind: Type) -> bool:
-    """Return True for a string type with a collation."""
+    """Return True for a string type with a written collation."""
     return isinstance(kind, Atomic) and kind.name.startswith(COLLATED)
+
+
+def is_default_collation(before: Type, after: Type) -> bool:
+    """Return True if strings without a written collation get the default one."""
+    return not is_collated(before) and after == Atomic(DEFAULT_COLLATION)
+
+
+def keeps_collation(before: Type, after: Type | None) -> bool:
+    """Return True for a change that is none: STRING without COLLATE keeps any collation."""
+    plain = Atomic("string")
+    if before == plain:
+        return after == Atomic(DEFAULT_COLLATION)
+    return after == plain and is_collated(before)
 
 
 def is_accepted_change(before: Type, after: Type) -> bool:

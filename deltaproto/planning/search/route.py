@@ -11,6 +11,7 @@ from deltaproto.clients.model import IdentityKey
 from deltaproto.planning.enable import disabling_statements, sort_for_disabling
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict.bounds import follow_bounds
+from deltaproto.planning.predict.collations import COLLATED
 from deltaproto.planning.predict.drop_feature import EMPTY_COMMIT, HISTORY_ERROR
 from deltaproto.planning.predict.outcome import REMOVE_MAPPING, Outcome, Refusal
 from deltaproto.planning.predict.pending import has_pending, settling_keys, stores_metadata
@@ -22,6 +23,7 @@ from deltaproto.planning.predict.properties import (
     retention_hours,
     validate_stored,
 )
+from deltaproto.planning.predict.schema import columns_of_type
 from deltaproto.planning.predict.table import (
     MAPPING_MODE,
     MIN_READER_VERSION,
@@ -45,6 +47,10 @@ from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 
 _DOUBT = "the table stores {} = {}, which Delta does not accept: Delta Spark may refuse to write"
+_COLLATED = (
+    "columns get a type with a collation, for which the protocol has no feature, and clients "
+    "handle that differently"
+)
 _REWRITING = frozenset({"OPTIMIZE", "REORG", REMOVE_MAPPING})
 """operations that write the rows of a table to new data files"""
 
@@ -165,6 +171,8 @@ def predict_statement(statement: Statement, table: Table, engine: Engine) -> Out
         after = after._replace(unmapped=False, uncounted=False)
     if outcome.commits:
         after = follow_bounds(table, after, outcome.rewrites)
+    if _adds_collation(table, after):
+        after = after._replace(unpredicted=_COLLATED)
     rewriting = [each for each in outcome.commits if each.operation in _REWRITING]
     if rewriting:
         after = after.with_new_files(sure=any(each.sure for each in rewriting))
@@ -176,6 +184,14 @@ def predict_statement(statement: Statement, table: Table, engine: Engine) -> Out
         after = after._replace(aged_in_newest_run=frozenset()) if ends else after
         after = after.grown(retention, sure=outcome.fewest > 0)
     return outcome._replace(table=after.committed(outcome.fewest, outcome.most))
+
+
+def _adds_collation(before: Table, after: Table) -> bool:
+    """Return True if a column gets a collation, without the feature in the protocol."""
+    if after.schema is None or after.schema is before.schema:
+        return False
+    there = () if before.schema is None else columns_of_type(before.schema, COLLATED)
+    return not {*columns_of_type(after.schema, COLLATED)} <= {*there}
 
 
 def _refuse_unreadable(outcome: Outcome, before: Table, engine: Engine) -> Outcome:
