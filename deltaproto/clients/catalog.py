@@ -55,6 +55,7 @@ class ClientCatalog:
 
     def __init__(self, own: Iterable[Client] = ()) -> None:
         self._own: Mapping[str, Client] = {client.id: _extend_measured(client) for client in own}
+        self._resolved: dict[str, ClientAtVersion] = {}
 
     def ids(self) -> tuple[str, ...]:
         """Return every id, sorted."""
@@ -105,8 +106,12 @@ class ClientCatalog:
         Raises:
             UsageError: for an unknown id or path, or an invalid or missing version.
         """
-        reference = parse_reference(text)
-        return resolve_reference(reference, self.get(reference.id, reference.version))
+        found = self._resolved.get(text)
+        if found is None:
+            reference = parse_reference(text)
+            found = resolve_reference(reference, self.get(reference.id, reference.version))
+            self._resolved[text] = found
+        return found
 
 
 def _similar(wanted: str, names: Sequence[str]) -> list[str]:

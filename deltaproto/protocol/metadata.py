@@ -11,7 +11,7 @@ from typing import Any
 from deltaproto.protocol.decoding import decode_json, holds_objects
 from deltaproto.protocol.feature import Trait
 from deltaproto.protocol.stored_secrets import (
-    hide_in_column,
+    hide_in_addresses,
     hide_in_name,
     hide_in_property,
     hide_in_schema,
@@ -58,7 +58,7 @@ class Metadata:
         self.name = name and hide_in_name(name)
         self.description = description and hide_in_name(description)
         self._stored_schema = schema_string
-        self.partition_columns = tuple(map(hide_in_column, partition_columns))
+        self.partition_columns = tuple(map(hide_in_addresses, partition_columns))
         self.configuration: Mapping[str, str | None] = dict(
             map(hide_in_property, configuration.keys(), configuration.values())
         )

@@ -41,9 +41,9 @@ def hide_in_name(text: str) -> str:
     return _without(text) if len(text) <= _LONGEST_CACHED else redact_text(text)
 
 
-def hide_in_column(name: str) -> str:
-    """Return a column's name without credentials, as `hide_in_schema` does."""
-    return _without_in_column(name) if len(name) <= _LONGEST_CACHED else redact_addresses_in(name)
+def hide_in_addresses(text: str) -> str:
+    """Return a text, such as a column's name, without the credentials of addresses in it."""
+    return _without_address(text) if len(text) <= _LONGEST_CACHED else redact_addresses_in(text)
 
 
 def hide_in_property(key: str, value: str | None) -> tuple[str, str | None]:
@@ -93,7 +93,7 @@ def hide_in_commit_info(info: dict[str, Any]) -> dict[str, Any]:
     return info
 
 
-def hide_in_json(value: Any, hide: Callable[[str], str] = redact_addresses_in) -> Any:
+def hide_in_json(value: Any, hide: Callable[[str], str] = hide_in_addresses) -> Any:
     """Return a JSON value with every text in it, names too, passed through `hide`.
 
     Null for a value that is nested too deeply.
@@ -116,7 +116,7 @@ def _each(value: Any, hide: Callable[[str], str]) -> Any:
 
 _without_in_schema = lru_cache(maxsize=512)(_read_schema)
 _without_in_property = lru_cache(maxsize=8192)(_read_property)
-_without_in_column = lru_cache(maxsize=4096)(redact_addresses_in)
+_without_address = lru_cache(maxsize=4096)(redact_addresses_in)
 
 
 @lru_cache(maxsize=4096)

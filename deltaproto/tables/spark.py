@@ -17,7 +17,7 @@ from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import FeatureKind, Trace
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.protocol.stored_secrets import hide_in_column
+from deltaproto.protocol.stored_secrets import hide_in_addresses
 from deltaproto.protocol.table_state import ReaderName, SparkSettings, TableState
 from deltaproto.redaction import Redactor
 from deltaproto.sql.quoting import sql_table_name
@@ -187,7 +187,7 @@ def _version(session: SparkSession, name: str) -> int:
 
 def _clustering_columns(detail: Mapping[str, Any]) -> tuple[str, ...] | None:
     columns = detail.get("clusteringColumns")
-    return None if columns is None else tuple(map(hide_in_column, columns))
+    return None if columns is None else tuple(map(hide_in_addresses, columns))
 
 
 def _parse_protocol(properties: Mapping[str, str]) -> Protocol:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from deltaproto.protocol.stored_secrets import (
-    hide_in_column,
+    hide_in_addresses,
     hide_in_commit_info,
     hide_in_json,
     hide_in_name,
@@ -36,8 +36,8 @@ def test_a_schema_keeps_its_form_and_loses_its_credentials(length: int) -> None:
 @pytest.mark.parametrize("length", [0, 1000, 1001])
 def test_columns_and_properties_of_any_length(length: int) -> None:
     padded = "x " * length + ADDRESS
-    assert CANARY not in hide_in_column(padded)
-    assert hide_in_column("x" * length) == "x" * length
+    assert CANARY not in hide_in_addresses(padded)
+    assert hide_in_addresses("x" * length) == "x" * length
     for key in ("team", "delta.constraints.c", "custom.url"):
         name, value = hide_in_property(key, padded)
         assert name == key
@@ -54,7 +54,7 @@ def test_a_long_value_is_not_kept_in_memory() -> None:
 
     for cached, hide, longest in (
         (stored_secrets._without_in_property, lambda text: hide_in_property("k", text), 1000),
-        (stored_secrets._without_in_column, hide_in_column, 1000),
+        (stored_secrets._without_address, hide_in_addresses, 1000),
         (stored_secrets._without, hide_in_name, 1000),
         (stored_secrets._without_in_schema, hide_in_schema, 1 << 15),
     ):
