@@ -19,9 +19,16 @@ from deltaproto.policy.rules import (
     unknown_property,
     unmatched_pattern,
 )
+from deltaproto.protocol.feature_catalog import FEATURE_PREFIX, feature_from_key
 from deltaproto.protocol.properties import suggest_property
 
 _NAMED = 3
+_REQUESTS = {
+    "delta.minreaderversion": "write min_reader_version instead",
+    "delta.minwriterversion": "write min_writer_version instead",
+    "delta.ignoreprotocoldefaults": "remove it",
+}
+"""properties that only statements have, by their names in lowercase, and what to do"""
 
 
 class PolicyUse:
@@ -224,13 +231,15 @@ class PolicyUse:
     def _properties(self) -> Iterator[Finding]:
         for entry in self._policy.tables:
             for key in entry.settings.require_properties:
-                near = suggest_property(key)
-                if near is not None:
+                verb, hint = "store", _instead_of(key)
+                if hint is None and (near := suggest_property(key)) is not None:
+                    verb, hint = "know", f'did you mean "{near}"?' if near else "check the spelling"
+                if hint is not None:
                     yield unknown_property.RULE.finding(
                         self._policy.source,
                         f'{self._at(entry.position)}: "{entry.pattern}" requires the property '
-                        f"{key}, which Delta does not know",
-                        f'did you mean "{near}"?' if near else "check the spelling",
+                        f"{key}, which Delta does not {verb}",
+                        hint,
                         detail=key,
                     )
 
@@ -260,6 +269,13 @@ class PolicyUse:
 
     def _at(self, position: Position) -> str:
         return f"{self._policy.source}:{position.line}:{position.column}"
+
+
+def _instead_of(key: str) -> str | None:
+    """Return what to write for a property that is a request of a statement; None: it is stored."""
+    if key.lower().startswith(FEATURE_PREFIX):
+        return f"write require_features: [{feature_from_key(key) or 'FEATURE'}] instead"
+    return _REQUESTS.get(key.lower())
 
 
 def describe_overridden(client: str) -> str:

@@ -414,6 +414,24 @@ class TestMistakes:
         missing = [each["hint"] for each in found if each["rule"] == "DP209"]
         assert "ALTER TABLE … ADD CONSTRAINT x CHECK (id > 0)" in missing
 
+    @pytest.mark.parametrize(
+        ("written", "hint"),
+        [
+            ("delta.feature.deletionvectors", "write require_features: [deletionVectors] instead"),
+            ("delta.feature.odd", "write require_features: [FEATURE] instead"),
+            ("delta.minReaderVersion", "write min_reader_version instead"),
+            ("delta.ignoreProtocolDefaults", "remove it"),
+        ],
+    )
+    def test_a_property_that_delta_does_not_store(
+        self, written: str, hint: str, checked: Checked, make: Make, policy: Policy
+    ) -> None:
+        file = policy(f"tables: {{t: {{require_properties: {{{written}: 1}}}}}}\n")
+        found = checked(make("t", protocol(1, 2)), "--policy", file)["findings"]
+        (finding,) = (each for each in found if each["rule"] == "DP305")
+        assert f"the property {written}, which Delta does not store" in finding["message"]
+        assert finding["hint"] == hint
+
 
 def test_a_scan_reports_findings_on_the_policy_and_does_not_end_with_them(
     cli: Cli, make: Make, policy: Policy, tmp_path: Path

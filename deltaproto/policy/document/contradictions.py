@@ -8,6 +8,8 @@ from typing import NamedTuple
 from deltaproto.policy.document.model import PolicySettings
 from deltaproto.protocol.feature import PropertyIs, RequirementKind
 from deltaproto.protocol.feature_catalog import (
+    FEATURE_PREFIX,
+    feature_from_key,
     feature_record,
     features_enabled_by,
     features_implied_by,
@@ -73,9 +75,15 @@ def _list_needs(settings: PolicySettings) -> Iterator[_Need]:
     for name in settings.require_features or ():
         yield _Need(f"{name} is required", "require_features", name, (name,), enabled=False)
     for key, value in settings.require_properties.items():
-        if features := tuple(sorted(features_enabled_by({key: value}))):
-            text = f"{key} = {value} enables {' or '.join(features)}"
-            yield _Need(text, "require_properties", key, features, enabled=True)
+        enabled = not key.lower().startswith(FEATURE_PREFIX)
+        if enabled:
+            features = tuple(sorted(features_enabled_by({key: value})))
+        else:
+            features = tuple(filter(None, [feature_from_key(key)]))
+        if features:
+            verb = "enables" if enabled else "adds"
+            text = f"{key} = {value} {verb} {' or '.join(features)}"
+            yield _Need(text, "require_properties", key, features, enabled)
     if settings.cluster_by:
         yield _Need(
             f"cluster_by needs {_CLUSTERING}", "cluster_by", None, (_CLUSTERING,), enabled=True

@@ -26,13 +26,6 @@ _PROFILE = "profile"
 _SETTINGS = PolicySettings._fields
 _LEVELS = (*(severity.value for severity in Severity), _OFF)
 
-_REQUESTS = {
-    "delta.minreaderversion": 'write "min_reader_version:"',
-    "delta.minwriterversion": 'write "min_writer_version:"',
-    "delta.ignoreprotocoldefaults": "remove it",
-}
-"""properties that only statements have, and what to write instead"""
-
 Profiles = Mapping[str, PolicySettings]
 
 
@@ -256,20 +249,9 @@ def _parse_properties(node: Node) -> Mapping[str, str]:
             name = CANONICAL_NAMES.get(written.lower(), written)
             if name in found:
                 raise Fault(f"{name} is listed twice", "list it once", key.position)
-            if write := _instead_of(name):
-                raise Fault(f"Delta does not store the property {written}", write, key.position)
             found[name] = _parse_property(value)
     faults.check()
     return MappingProxyType(found)
-
-
-def _instead_of(name: str) -> str | None:
-    """Return what to write for a property that is a request of a statement; None: it is stored."""
-    lower = name.lower()
-    if lower.startswith(feature_catalog.FEATURE_PREFIX):
-        feature = feature_catalog.feature_from_key(name)
-        return f'write "require_features: [{feature or "FEATURE"}]"'
-    return _REQUESTS.get(lower)
 
 
 def _parse_property(node: Node) -> str:

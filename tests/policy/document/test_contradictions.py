@@ -38,6 +38,11 @@ def problems(**settings: Any) -> list[str]:
             "which is forbidden",
         ),
         (
+            {"forbid_features": ("v2Checkpoint",),
+             "require_properties": {"delta.feature.v2Checkpoint": "supported"}},
+            "delta.feature.v2Checkpoint = supported adds v2Checkpoint, which is forbidden",
+        ),
+        (
             {"forbid_features": ("clustering",), "cluster_by": ("id",)},
             "cluster_by needs clustering, which is forbidden",
         ),
