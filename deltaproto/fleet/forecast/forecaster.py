@@ -159,7 +159,7 @@ class Forecaster:
         uses: Sequence[SeenOnTable],
     ) -> UpgradeForecast:
         changes = _changes(facts.needs, rule.feature, clients)
-        blocked, approved = self._ruled(facts, rule, find_blocked(changes))
+        blocked, approved = self._ruled(facts, rule, _blocked(changes))
         unknown = (*self._unknown(changes), *_unresolved(uses, clients.value))
         return UpgradeForecast(
             rule,
@@ -209,14 +209,17 @@ def _changes(
     return compare_clients(clients.value, table, requirements_with(table, feature))
 
 
-@cache_by_identity(_CACHE_SIZE)
-def find_blocked(changes: tuple[ClientChange, ...]) -> tuple[ClientChange, ...]:
+def find_blocked(changes: Iterable[ClientChange]) -> tuple[ClientChange, ...]:
     """Return the clients that will fail or do wrong, and do not now."""
     return tuple(
         each
         for each in changes
         if each.after in _FAILS and each.before not in (each.after, Verdict.WRONG)
     )
+
+
+# Tables with equal requirements share one tuple of changes.
+_blocked = cache_by_identity(_CACHE_SIZE)(find_blocked)
 
 
 def _unresolved(uses: Iterable[SeenOnTable], clients: Iterable[TableClient]) -> Iterator[str]:
