@@ -296,13 +296,8 @@ def window_gate(opening: MaintenanceWindowStatus, outside: bool) -> GateResult:
     if opening.next is None:
         message = "the policy has no maintenance window for this table"
         hint = "add one to the policy"
-    return GateResult(
-        "window",
-        False,
-        message,
-        f"{hint}, or pass --outside-window",
-        ExitCode.STALE,
-    )
+    hint = f"{hint}, or pass --outside-window"
+    return GateResult("window", False, message, hint, ExitCode.STALE)
 
 
 def irreversible_gate(left: Iterable[Step], allowed: bool) -> GateResult:

@@ -309,12 +309,10 @@ class Checker:
         self.use.table(names, entries, settings, waivers, is_table=checked.is_table)
         if checked.unasked:
             self.use.unasked(checked.table)
-        clients: list[str] | None = [judged.verdict.named for judged in checked.verdicts]
-        if not readable:
-            # What of the policy it uses is unknown.
-            clients = None
-            for each in waivers:
-                self.use.waived(each)
+        clients = [judged.verdict.named for judged in checked.verdicts] if readable else None
+        # What of the policy an unreadable table uses is unknown.
+        for each in () if readable else waivers:
+            self.use.waived(each)
         for approval in self.approvals.about(names, clients) if self.approvals else ():
             self.use.approved(approval)
         for suppressed in checked.suppressed:

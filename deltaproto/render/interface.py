@@ -112,8 +112,7 @@ def write_json(
     command: str, payload: Mapping[str, Any], file: IO[str], *, line: bool, complete: bool = True
 ) -> None:
     """Write the document of `json_text`; what is an iterator is written entry by entry."""
-    first = dump_json(envelope(command, {}, complete=complete), indent=None if line else 2)
-    file.write(first.rstrip("\n}"))
+    file.write(open_envelope(command, complete=complete, line=line))
     gap, inner = (", ", "") if line else (",\n  ", "\n    ")
     for name, value in payload.items():
         file.write(f'{gap}"{name}": ')
@@ -205,6 +204,7 @@ class JsonArraySpool:
         self._file.close()
 
 
-def open_envelope(command: str, *, complete: bool) -> str:
-    """Return the envelope of a document, open for more properties."""
-    return dump_json(envelope(command, {}, complete=complete))[: -len("\n}")]
+def open_envelope(command: str, *, complete: bool, line: bool = False) -> str:
+    """Return the envelope of a document, open for more properties; `line`: on one line."""
+    closed = dump_json(envelope(command, {}, complete=complete), indent=None if line else 2)
+    return closed.removesuffix("}").removesuffix("\n")

@@ -277,6 +277,15 @@ def test_files_of_both_versions_have_no_row_ids_after_a_drop_of_row_tracking(
         assert planned(path).table.untracked is False
 
 
+def require_rewrite_by_reorg(delta_spark: DeltaSpark, path: str) -> None:
+    """Require that REORG rewrites files, as it was predicted."""
+    reorg = f"reorg table delta.`{path}` apply (purge)"
+    _, said = predict(path, reorg)
+    happened = execute(delta_spark, path, reorg)
+    assert happened.operations == ["REORG"]
+    agree(said, happened)
+
+
 @needs_delta("4.4", "the drop of rowTracking")
 def test_row_ids_stay_in_data_files_after_row_tracking_was_dropped(
     delta_spark: DeltaSpark, tmp_path: Path
@@ -291,11 +300,7 @@ def test_row_ids_stay_in_data_files_after_row_tracking_was_dropped(
         f"alter table {table} drop feature rowTracking",
     ):
         delta_spark.sql(statement)
-    reorg = f"reorg table {table} apply (purge)"
-    _, said = predict(path, reorg)
-    happened = execute(delta_spark, path, reorg)
-    assert happened.operations == ["REORG"]
-    agree(said, happened)
+    require_rewrite_by_reorg(delta_spark, path)
 
 
 @needs_delta("4.4", "row tracking of clones")
@@ -311,8 +316,4 @@ def test_the_files_of_a_clone_have_row_ids_in_columns_of_other_names(
         f"create table delta.`{path}` shallow clone {source}",
     ):
         delta_spark.sql(statement)
-    reorg = f"reorg table delta.`{path}` apply (purge)"
-    _, said = predict(path, reorg)
-    happened = execute(delta_spark, path, reorg)
-    assert happened.operations == ["REORG"]
-    agree(said, happened)
+    require_rewrite_by_reorg(delta_spark, path)
