@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -65,6 +66,7 @@ def deserialize_plan(entry: Mapping[str, Any], command: str) -> Plan:
         }
     engine = Engine(EngineName(entry["engine"]["name"]), require_string(entry["engine"]["version"]))
     before = Protocol.stored(entry["protocol_before"])
+    concurrency = [entry["concurrency"]] if "concurrency" in entry else []
     return Plan(
         command=command,
         table=require_string(entry["table"]),
@@ -83,16 +85,16 @@ def deserialize_plan(entry: Mapping[str, Any], command: str) -> Plan:
         protocol_after=Protocol.stored(entry["protocol_after"]),
         steps=_parse_list(entry["steps"], _parse_step),
         cost=Cost(**{key: require_type(int, value) for key, value in entry["cost"].items()}),
-        blocked=_parse_list(entry["blocked"], _parse_blocked),
+        blocked=_parse_shared(entry["blocked"], _parse_blocked),
         alternatives=(),
-        kept=_parse_list(entry["kept"], _parse_blocked),
-        warnings=_parse_list(entry["warnings"], require_string),
-        clients=_parse_list(entry["clients"], _parse_client_change),
+        kept=_parse_shared(entry["kept"], _parse_blocked),
+        warnings=_parse_shared(entry["warnings"], require_string),
+        clients=_parse_shared(entry["clients"], _parse_client_change),
         complete=entry["complete"] is True,
         everybody=entry.get("clients_declared", True) is False,
-        concurrency=_concurrency(entry["concurrency"]) if "concurrency" in entry else None,
-        unmet=_parse_list(entry.get("unmet", []), _parse_blocked),
-        fixes=_parse_list(entry.get("fixes", []), require_string),
+        concurrency=next(iter(_parse_shared(concurrency, _concurrency)), None),
+        unmet=_parse_shared(entry.get("unmet", []), _parse_blocked),
+        fixes=_parse_shared(entry.get("fixes", []), require_string),
         other_names=_parse_list(entry.get("other_names", []), require_string),
     )
 
@@ -129,11 +131,11 @@ def _parse_step(step: Mapping[str, Any]) -> Step:
         retention_hours=None if retention is None else _parse_hours(retention),
         wait_hours=_parse_hours(wait.get("hours", 0)),
         setting=optional_string(wait.get("setting")),
-        clashes=_parse_list(step["conflicts"], _parse_clash),
-        streams=_parse_list(step["streams"], _parse_stream_impact),
-        losses=_parse_list(step["losses"], require_string),
+        clashes=_parse_shared(step["conflicts"], _parse_clash),
+        streams=_parse_shared(step["streams"], _parse_stream_impact),
+        losses=_parse_shared(step["losses"], require_string),
         undo=optional_string(step["undo"]),
-        warnings=_parse_list(step["warnings"], require_string),
+        warnings=_parse_shared(step["warnings"], require_string),
         optional=step["optional"] is True,
     )
 
@@ -204,6 +206,17 @@ def _outcome(entry: Mapping[str, Any]) -> CellOutcome:
 
 def _parse_list(values: Any, made: Callable[[Any], _Member]) -> tuple[_Member, ...]:
     return tuple(made(each) for each in require_type(list, values))
+
+
+def _parse_shared(values: Any, made: Callable[[Any], _Member]) -> tuple[_Member, ...]:
+    """Return the same members for equal values: most plans of a fleet differ in a few texts."""
+    found: tuple[_Member, ...] = _parse_text(json.dumps(values), made)
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _parse_text(values: str, made: Callable[[Any], _Member]) -> tuple[_Member, ...]:
+    return _parse_list(json.loads(values), made)
 
 
 def _optional_number(value: Any) -> int | None:

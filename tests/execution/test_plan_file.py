@@ -65,6 +65,19 @@ def test_what_was_written_is_read(plan: Plan, tmp_path: Path) -> None:
     assert len(found.not_before) == len(plan.steps)
 
 
+def test_equal_members_of_plans_are_one_object(tmp_path: Path) -> None:
+    plan = PLANS[2]._replace(warnings=("Take care.",))
+    other = plan._replace(table="u", location="file:///u", warnings=("Take more care.",))
+    one = _read(written(plan, tmp_path / "one.json", NOW)).plan
+    two = _read(written(other, tmp_path / "two.json", NOW)).plan
+    assert (one.table, two.table) == ("t", "u")
+    assert (one.warnings, two.warnings) == (("Take care.",), ("Take more care.",))
+    assert any(step.clashes for step in one.steps)
+    for mine, theirs in zip(one.steps, two.steps, strict=True):
+        assert mine.clashes is theirs.clashes
+        assert mine.warnings is theirs.warnings
+
+
 def test_a_plan_is_kept_as_a_whole_or_not_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import json
 import re
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,14 +15,31 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from hypothesis import given
+from hypothesis import strategies as st
 
 from deltaproto import __version__
-from deltaproto.render.interface import SCHEMA_VERSION, json_text, write_json
+from deltaproto.render.interface import (
+    NEUTRALIZED_COMMAND,
+    SCHEMA_VERSION,
+    dump_json,
+    json_text,
+    write_json,
+)
 from tests.conftest import Ran
 from tests.support.contract import documents
 from tests.support.logs import Log, add, column, commit_info, metadata, protocol, schema_string
 
 Cli = Callable[..., Ran]
+ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=5)
+ANY_JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | ANY_TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(ANY_TEXT, inner, max_size=3),
+)
 ENVELOPE = ["schema_version", "tool", "command", "generated_at", "complete", "tables"]
 
 
@@ -375,3 +394,25 @@ def test_a_document_written_entry_by_entry_is_the_same(
     assert "##" not in file.getvalue()
     assert file.getvalue().endswith("}\n")
     assert not line or file.getvalue().count("\n") == 1
+
+
+class TestIndentation:
+    @pytest.mark.parametrize("fast", [True, False])
+    @given(document=ANY_JSON)
+    def test_it_is_that_of_the_json_module(self, fast: bool, document: Any) -> None:
+        expected = json.dumps(document, indent=2, allow_nan=False)
+        with pytest.MonkeyPatch.context() as patch:
+            if fast:
+                importlib.import_module("msgspec")
+            else:
+                patch.delitem(sys.modules, "msgspec", raising=False)
+            assert dump_json(document) == expected.replace(*NEUTRALIZED_COMMAND)
+
+    def test_a_long_document_with_half_a_surrogate_pair(self) -> None:
+        document = [{"name": "\ud800" * 20_000, "##[group]": [[], {}]}]
+        assert json.loads(dump_json(document)) == document
+        assert "##[" not in dump_json(document)
+
+    def test_infinity_is_refused(self) -> None:
+        with pytest.raises(ValueError, match="JSON compliant"):
+            dump_json({"value": float("inf")})
