@@ -14,15 +14,12 @@ from deltaproto.cli.inspect import read_table_names
 from deltaproto.cli.inventories import MAX_AGE, SCAN, SEEN, SEEN_DAYS, read_seen
 from deltaproto.cli.progress import warn
 from deltaproto.cli.read_plan_inputs import read_plan_inputs
+from deltaproto.cli.table_planner import TablePlanner
 from deltaproto.errors import ExitCode, TableError, UsageError
 from deltaproto.fleet.schemas import is_inventory, is_on_object_store
-from deltaproto.location import locate
-from deltaproto.plan_inputs.cache import CachingPlanner
-from deltaproto.plan_inputs.client_scope import ClientScope, PolicyCheckedPlan
-from deltaproto.plan_inputs.from_log import load_plan_input, with_saved_names
+from deltaproto.plan_inputs.client_scope import ClientScope
 from deltaproto.plan_inputs.parse_goal import split_words
 from deltaproto.plan_inputs.planners import Planner
-from deltaproto.planning.engine import Engine, parse_engine
 from deltaproto.planning.plan import Plan
 from deltaproto.planning.request import PlanInput
 from deltaproto.policy.local_catalog import DEFAULT_ACCESS, load_local_policy, parse_accesses
@@ -125,7 +122,7 @@ def plan_tables(
     if not (values["tables"] or values["from_"]):
         raise UsageError("no table", "give a path, a URI or a catalog name, or --from INVENTORY")
     inventories = _find_inventories(names, values)
-    table_planner = _TablePlanner(values, users, planner, prepare, cache_saved, save)
+    table_planner = TablePlanner(values, users, planner, prepare, cache_saved, save)
     options.refuse_overwrite(
         values["output"], (*names, values["policy"], *values.get("sql", ()), *values["client_file"])
     )
@@ -145,12 +142,12 @@ def plan_tables(
             limit=options.require_limit(values["limit"]),
             many=len(names) > 1 or bool(inventories) or any(map(os.path.isfile, names)),
         )
-        for name, found in chain(() if first is None else (first,), inputs):
+        every = chain(() if first is None else (first,), inputs)
+        for pending in table_planner.begin(every):
+            name = pending.name
             try:
-                if isinstance(found, TableError):
-                    raise found
                 with contain_table_errors():
-                    plan, losses, _ = table_planner.plan(found)
+                    plan, losses, _ = table_planner.plan(pending)
             except TableError as error:
                 if not report.many:
                     raise
@@ -191,59 +188,6 @@ def _find_inventories(names: Sequence[str], values: Mapping[str, Any]) -> set[st
     if not inventories and of_inventories:
         raise UsageError("--where, --scan and --fresh apply to inventories", "pass one with --from")
     return inventories
-
-
-class _TablePlanner:
-    """Plans one table after the other; the arguments are those of `plan_tables`."""
-
-    def __init__(
-        self,
-        values: Mapping[str, Any],
-        users: ClientScope,
-        planner: Planner,
-        prepare: Callable[[PlanInput], PlanInput] | None,
-        cache_saved: bool,
-        save: Callable[[Plan], None] | None,
-    ) -> None:
-        self._users, self._planner, self._prepare = users, planner, prepare
-        self._cache_saved, self._save = cache_saved, save
-        self._engine = parse_engine(values["engine"]) if values["engine"] else Engine()
-        self._spark = options.spark_settings(values)
-        self._storage = options.storage_options(values)
-        # SQL may contain a table version.
-        self._caching = CachingPlanner(
-            self._check, users, self._add_clients, by_version=bool(values.get("sql"))
-        )
-
-    def plan(self, found: PlanInput) -> PolicyCheckedPlan:
-        """Plan for one table, and save the plan if it has steps.
-
-        Raises:
-            TableError: if a table of an inventory has to be read again, and cannot be.
-            UsageError: if the plan cannot be saved.
-        """
-        # Saved tables are many, and fall into few groups.
-        saved = self._cache_saved and found.fingerprint.metadata is None
-        checked = self._caching(found) if saved else self._check(self._add_clients(found))
-        if saved and self._save is not None and checked.plan.steps:
-            # What is saved can be applied, so it is planned for the table as it is now.
-            where = locate(found.location).path_or_uri
-            now = load_plan_input(where, self._storage, self._spark, time.time())
-            found = with_saved_names(now, found)
-            checked = self._caching(found)
-        self._users.observe(checked, found)
-        if self._save is not None and checked.plan.steps:
-            self._save(checked.plan)
-        return checked
-
-    def _add_clients(self, found: PlanInput) -> PlanInput:
-        return self._users.on(found).executed_by(self._engine, self._spark.conf)
-
-    def _check(self, ready: PlanInput) -> PolicyCheckedPlan:
-        """Plan for one table, and check the result."""
-        if self._prepare is not None:
-            ready = self._prepare(ready)
-        return self._users.ruled(self._planner(ready), ready)
 
 
 def _exit_code(plan: Plan, detailed: bool) -> ExitCode:

@@ -90,14 +90,7 @@ def _read_inventory_inputs(
         for table, location, found in rows_for_plans.read_plan_inputs(
             questions, scan, values["where"], old
         ):
-            if not state.holds(scan, location):
-                continue
-            if values["fresh"] and not isinstance(found, TableError):
-                where = locate(location).path_or_uri
-                yield from (
-                    (table, again) for _, again in _read_table_inputs(where, values, show=False)
-                )
-            else:
+            if state.holds(scan, location):
                 yield table, found
 
 

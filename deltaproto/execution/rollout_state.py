@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
+from functools import partial
 from typing import NamedTuple
 
 from deltaproto.counts import counted, tables_such_as
@@ -17,8 +19,13 @@ from deltaproto.execution.rollout_log import Decisions, RolloutLog
 from deltaproto.execution.run_log import read_journal
 from deltaproto.execution.waits import SECONDS_PER_HOUR, wait_ends_at, wait_not_needed
 from deltaproto.execution.warning import maintenance_windows_for
+from deltaproto.interrupts import map_in_threads
+from deltaproto.location import locate
 from deltaproto.planning.rollout import RolloutTable, Wave
 from deltaproto.tables.engine_errors import contain_table_errors
+
+_PARALLEL_READS = 16
+"""tables on object stores that are read at the same time"""
 
 
 class RolloutStatus(StrEnum):
@@ -204,11 +211,8 @@ def read_progress(
     opens: float | None = 0.0
     for wave in rollout.waves:
         begins = opens is not None and now >= opens
-        tables = tuple(
-            _read_table(table, plans[table.plan_id], context, decisions, now, look=begins)
-            for table in wave.tables
-        )
-        found = _judge_wave(wave, tables, opens, now)
+        read = partial(_read_table, plans, context, decisions, now, look=begins)
+        found = _judge_wave(wave, _read_tables(wave.tables, read, look=begins), opens, now)
         waves.append(found)
         opens = None
         if found.status is RolloutStatus.DONE:
@@ -283,15 +287,26 @@ def _judge_wave(
     return WaveProgress(wave.name, RolloutStatus.WAITING, tables, until, message)
 
 
+def _read_tables(
+    tables: tuple[RolloutTable, ...], read: Callable[[RolloutTable], TableProgress], *, look: bool
+) -> tuple[TableProgress, ...]:
+    # Threads are for the answers of object stores.
+    if not look or all(locate(table.location).local for table in tables):
+        return tuple(map(read, tables))
+    with ThreadPoolExecutor(_PARALLEL_READS, thread_name_prefix="table") as pool:
+        return tuple(map_in_threads(pool, read, tables))
+
+
 def _read_table(
-    table: RolloutTable,
-    planned: LoadedPlan,
+    plans: Mapping[str, LoadedPlan],
     context: ApplyContext,
     decisions: Decisions,
     now: float,
+    table: RolloutTable,
     *,
     look: bool,
 ) -> TableProgress:
+    planned = plans[table.plan_id]
     journal = read_journal(context.journal_of(planned), planned.id)
     if journal.done >= len(planned.plan.steps):
         return TableProgress(table, RolloutStatus.DONE, since=journal.since)

@@ -46,7 +46,7 @@ class ResolvedName(NamedTuple):
             TableError: when the location is not one that can be read.
         """
         location = locate(self.location)._replace(text=text)
-        store: LogStore = open_log(location, self.storage_options)
+        store: LogStore = open_log(location, self.storage_options, read_ahead=True)
         if self.commits is not None:
             store = RatifiedLog(store, self.commits)
         return OpenedLog(location, store)
@@ -98,7 +98,7 @@ def open_table_log(
     if location.kind is LocationKind.CATALOG:
         return resolve_name(location, storage_options).open_log(table)
     if location.kind is not LocationKind.NAME:
-        return OpenedLog(location, open_log(location, storage_options))
+        return OpenedLog(location, open_log(location, storage_options, read_ahead=True))
     from deltaproto.tables.session import spark_session
     from deltaproto.tables.spark import SparkReader
     from deltaproto.tables.storage.through_spark import SparkLogStore
@@ -119,7 +119,7 @@ def _reachable_store(
     if location.local and not is_local(spark.remote):
         return through
     try:
-        store = open_log(location, storage_options)
+        store = open_log(location, storage_options, read_ahead=True)
         store.list()
         return store
     except TableError as here:

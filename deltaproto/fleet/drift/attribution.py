@@ -73,7 +73,7 @@ class CommitAttributor:
         deadline = Deadline(_SECONDS)
 
         def read(_: int) -> list[Commit]:
-            store = limit_reads(open_log(location, self._options), deadline)
+            store = limit_reads(open_log(location, self._options, read_ahead=True), deadline)
             listing = build_listing(store.list())
             upto = {v: n for v, n in listing.commits.items() if newest is None or v <= newest}
             listing.commits = {v: name for v, name in upto.items() if v >= oldest}

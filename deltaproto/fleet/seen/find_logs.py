@@ -46,7 +46,7 @@ class FoundLog(NamedTuple):
         """
         if self.location.kind is LocationKind.NAME:
             return open_table_log(self.table, options, spark)
-        return OpenedLog(self.location, open_log(self.location, options))
+        return OpenedLog(self.location, open_log(self.location, options, read_ahead=True))
 
 
 class FailedTable(NamedTuple):

@@ -89,7 +89,7 @@ class LogReader:
                 f"{table} is neither a path that exists nor a URI",
                 "catalog names need Spark: use --reader spark, or pass the table's path",
             )
-        return self.read_from(location, open_log(location, self._options), version)
+        return self.read_from(location, open_log(location, self._options, read_ahead=True), version)
 
     def read_from(
         self, location: Location, store: LogStore, version: int | None = None

@@ -12,11 +12,18 @@ __all__ = ["LogStore", "open_log"]
 
 
 def open_log(
-    location: Location, options: Mapping[str, str], listed: tuple[FolderEntry, ...] | None = None
+    location: Location,
+    options: Mapping[str, str],
+    listed: tuple[FolderEntry, ...] | None = None,
+    *,
+    read_ahead: bool = False,
 ) -> LogStore:
     """Open the log of the table at `location`; `options` are storage options as in deltalake.
 
-    `listed` is the result of the store's `list`, if the folder was listed just now.
+    Args:
+        listed: the result of the store's `list`, if the folder was listed just now.
+        read_ahead: on an object store, keep small files and fetch commits before they are read;
+            for one thread, and not for scans, which read one or two files of a log.
 
     Raises:
         TableError: when the scheme is unknown or the store cannot be set up.
@@ -25,4 +32,4 @@ def open_log(
         return LocalLogStore(location.path, listed)
     from deltaproto.tables.storage.objects import ObjectLogStore
 
-    return ObjectLogStore(location.uri, options, listed)
+    return ObjectLogStore(location.uri, options, listed, read_ahead=read_ahead)

@@ -21,6 +21,7 @@ from deltaproto.tables.storage.interface import (
     file_gone_error,
 )
 from deltaproto.tables.storage.opening import open_store
+from deltaproto.tables.storage.read_ahead import ListedFile, SmallFiles
 
 _WINDOW_BYTES = 1024 * 1024
 
@@ -89,12 +90,19 @@ class ObjectLogStore:
     Args:
         options: storage options as in deltalake; keys in any case.
         listed: the result of `list`, if the folder was listed just now.
+        read_ahead: keep small files, and fetch commits before they are read.
     """
 
     def __init__(
-        self, uri: str, options: Mapping[str, str], listed: tuple[FolderEntry, ...] | None = None
+        self,
+        uri: str,
+        options: Mapping[str, str],
+        listed: tuple[FolderEntry, ...] | None = None,
+        *,
+        read_ahead: bool = False,
     ) -> None:
         self._uri, self._options, self._listed = uri, options, listed
+        self._small = SmallFiles(self._get) if read_ahead else None
         self._sizes = _known_sizes(listed or ())
         with translate_store_errors(uri, options):
             self._store, folder = open_store(uri, options)
@@ -131,6 +139,7 @@ class ObjectLogStore:
                 f"deltaproto scan {quote_for_shell(self._uri)}",
             )
         self._sizes = _known_sizes(entries)
+        self._keep(found["objects"])
         return tuple(entries)
 
     def list_staged(self) -> tuple[FolderEntry, ...]:
@@ -149,19 +158,40 @@ class ObjectLogStore:
         self._sizes.update(_known_sizes(entries))
         return entries
 
+    def _keep(self, objects: Iterable[Mapping[str, Any]]) -> None:
+        if self._small is not None:
+            self._small.listed(
+                {
+                    meta["path"].rsplit("/", 1)[-1]: ListedFile(meta["size"], meta["e_tag"])
+                    for meta in objects
+                }
+            )
+
     def open(self, name: str) -> IO[bytes]:
+        size = self._sizes.get(name)
+        check_size(name, size)
+        kept = None if self._small is None else self._small.read(name)
+        if kept is not None:
+            return BytesIO(kept)
+        if not name.endswith(".parquet"):
+            return BytesIO(self._get(name))
         import obstore
 
-        key, size = self._folder + name, self._sizes.get(name)
-        check_size(name, size)
         with self._reading(name):
-            if name.endswith(".parquet"):
-                length = obstore.head(self._store, key)["size"] if size is None else size
-                return cast(IO[bytes], RangeFile(length, partial(self._range, name)))
-            data = bytes(obstore.get(self._store, key).bytes())
+            length = (
+                obstore.head(self._store, self._folder + name)["size"] if size is None else size
+            )
+        return cast(IO[bytes], RangeFile(length, partial(self._range, name)))
+
+    def _get(self, name: str) -> bytes:
+        import obstore
+
+        with self._reading(name):
+            data = bytes(obstore.get(self._store, self._folder + name).bytes())
+        size = self._sizes.get(name)
         if size is not None and size != len(data):
             raise _cut_off_error(name, len(data), size)
-        return BytesIO(data)
+        return data
 
     def _range(self, name: str, start: int, end: int) -> bytes:
         import obstore
