@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 _R = TypeVar("_R")
@@ -14,6 +16,7 @@ _T = TypeVar("_T")
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 # A signal that another thread takes does not wake the main thread, in which Python handles it.
 _POLL_SECONDS = 0.2
+_THREADS = 16
 
 
 def wait_for_first(futures: Iterable[Future[_R]]) -> set[Future[_R]]:
@@ -53,6 +56,33 @@ def map_in_threads(
         with defer_signals():
             for future in futures:
                 future.cancel()
+
+
+def work_ahead(
+    work: Callable[[_T], _R], items: Iterable[_T], waits: Callable[[_T], bool]
+) -> Iterator[tuple[_T, Callable[[], _R]]]:
+    """Yield each item with a function that returns what `work` returns for it, or raises.
+
+    Args:
+        waits: returns True if work on an item mostly waits, as for the answers of a store. It is
+            then done in threads, at most 16 items ahead; otherwise when the function is called.
+    """
+    waiting: deque[tuple[_T, Callable[[], _R], bool]] = deque()
+    with ThreadPoolExecutor(_THREADS, thread_name_prefix="ahead") as pool:
+        try:
+            for item in items:
+                if waits(item):
+                    with defer_signals():
+                        future = pool.submit(work, item)
+                    waiting.append((item, partial(wait_for, future), True))
+                else:
+                    waiting.append((item, partial(work, item), False))
+                while waiting and (not waiting[0][2] or len(waiting) > _THREADS):
+                    yield waiting.popleft()[:2]
+            while waiting:
+                yield waiting.popleft()[:2]
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 @contextmanager

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from deltaproto.cli import options
@@ -32,7 +33,14 @@ from deltaproto.fleet.inventory_reader import (
     select_newest_state,
 )
 from deltaproto.fleet.schemas import is_inventory, is_on_object_store
-from deltaproto.inspection import ReadRequest, Unreadable, inspect_table, uses_spark
+from deltaproto.inspection import (
+    Inspection,
+    ReadRequest,
+    Unreadable,
+    inspect_ahead,
+    inspect_table,
+    uses_spark,
+)
 from deltaproto.inspection.age import SavedAges
 from deltaproto.inspection.facts import facts_from_inspection
 from deltaproto.inspection.known_findings import KnownFindings, require_comparable, saved_command
@@ -45,6 +53,8 @@ from deltaproto.policy.finding import FailOn
 from deltaproto.policy.table_check import TableCheck, unreadable_input, unreadable_table
 from deltaproto.render.interface import NOTICES
 from deltaproto.tables.engine_errors import contain_table_errors
+
+_Read = Callable[[], Inspection | Unreadable]
 
 
 def check_tables(
@@ -65,9 +75,9 @@ def check_tables(
     first = "checking with Spark" if values["engine"] is EngineChoice.SPARK else ""
     with count_steps("tables checked", first=first, show=show) as seen:
         number = 0
-        for name in names:
+        for name, read in _inspect(names, values):
             before = number
-            for found in _check_argument(name, values, checker, known, codes, show):
+            for found in _check_argument(name, read, values, checker, known, codes, show):
                 number += 1
                 seen(number)
                 if baseline is not None and found.location is not None:
@@ -78,8 +88,17 @@ def check_tables(
                 yield unreadable_input(name, no_tables_error(name))
 
 
+def _inspect(names: Iterable[str], values: Mapping[str, Any]) -> Iterator[tuple[str, _Read]]:
+    """Yield each name with a function that inspects the table of that name."""
+    request = _read_request(values)
+    if values["engine"] is EngineChoice.SPARK:
+        return ((name, partial(inspect_table, name, request)) for name in names)
+    return inspect_ahead(names, request)
+
+
 def _check_argument(
     name: str,
+    read: _Read,
     values: Mapping[str, Any],
     checker: Checker,
     known: list[str],
@@ -92,7 +111,7 @@ def _check_argument(
     if values["engine"] is EngineChoice.SPARK or (not read_first and is_inventory(name, storage)):
         yield from _check_inventory(name, values, checker, known, codes)
         return
-    for found in _read_tables(name, values, known, codes, show):
+    for found in _read_tables(name, read, values, known, codes, show):
         if isinstance(found, Unreadable):
             if read_first and is_inventory(name, storage, found.error):
                 yield from _check_inventory(name, values, checker, known, codes)
@@ -144,7 +163,12 @@ def _read_request(values: Mapping[str, Any]) -> ReadRequest:
 
 
 def _read_tables(
-    name: str, values: Mapping[str, Any], known: list[str], codes: set[ExitCode], show: bool
+    name: str,
+    read: _Read,
+    values: Mapping[str, Any],
+    known: list[str],
+    codes: set[ExitCode],
+    show: bool,
 ) -> Iterator[TableFacts | Unreadable]:
     if os.path.isfile(name):
         ages, older = SavedAges(name, datetime.now(UTC), parse_max_age(values)), False
@@ -161,9 +185,9 @@ def _read_tables(
         if older:
             NOTICES.append(f"{name}: saved with --version, so the newest version is unknown")
         return
-    request = _read_request(values)
-    with show_waiting(f"reading {name} with Spark", show=show and uses_spark(name, request)):
-        result = inspect_table(name, request)
+    by_spark = show and uses_spark(name, _read_request(values))
+    with show_waiting(f"reading {name} with Spark", show=by_spark):
+        result = read()
     if isinstance(result, Unreadable):
         yield result
         return

@@ -10,7 +10,7 @@ from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option, Panel, switch
 from deltaproto.cli.progress import show_waiting, track_items
 from deltaproto.errors import ExitCode, UsageError, no_tables_error
-from deltaproto.inspection import Inspection, ReadRequest, Unreadable, inspect_table, uses_spark
+from deltaproto.inspection import Inspection, ReadRequest, Unreadable, inspect_ahead, uses_spark
 from deltaproto.inspection.interface import ReaderChoice
 from deltaproto.policy.finding import FailOn, exit_code
 from deltaproto.render.inspection_report import InspectionReport
@@ -38,11 +38,11 @@ def run(values: Mapping[str, Any]) -> int:
             total=len(names),
         )
         show = options.shows_progress(values)
-        for name in track_items(names, show=show):
+        for name, read in track_items(inspect_ahead(names, request), len(names), show=show):
             with show_waiting(
                 f"reading {name} with Spark", show=show and uses_spark(name, request)
             ):
-                result = inspect_table(name, request)
+                result = read()
             codes.append(_exit_code(result, values["fail_on"]))
             report.add(result)
         report.close()

@@ -143,11 +143,11 @@ def plan_tables(
             many=len(names) > 1 or bool(inventories) or any(map(os.path.isfile, names)),
         )
         every = chain(() if first is None else (first,), inputs)
-        for pending in table_planner.begin(every):
+        for pending, read in table_planner.begin(every):
             name = pending.name
             try:
                 with contain_table_errors():
-                    plan, losses, _ = table_planner.plan(pending)
+                    plan, losses, _ = table_planner.plan(pending, read)
             except TableError as error:
                 if not report.many:
                     raise

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Protocol
+from typing import Protocol, TypeVar
 
+_Item = TypeVar("_Item")
 _MIN_ITEMS_SHOWN = 20
 
 
@@ -24,15 +25,16 @@ def warn(text: str) -> None:
     print(f"warning: {single_line(text)}", file=sys.stderr)
 
 
-def track_items(items: Sequence[str], *, show: bool) -> Iterator[str]:
+def track_items(items: Iterable[_Item], total: int, *, show: bool) -> Iterator[_Item]:
     """Yield `items`, with a progress bar if there are many and standard error is a terminal."""
-    if not show or len(items) < _MIN_ITEMS_SHOWN or not sys.stderr.isatty():
+    if not show or total < _MIN_ITEMS_SHOWN or not sys.stderr.isatty():
         yield from items
         return
     from rich.console import Console
     from rich.progress import track
 
-    yield from track(items, "inspecting", console=Console(stderr=True), transient=True)
+    console = Console(stderr=True)
+    yield from track(items, "inspecting", total, console=console, transient=True)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,11 +21,14 @@ from deltaproto.fleet.inventory_reader import (
 from deltaproto.fleet.schemas import is_inventory, is_on_object_store
 from deltaproto.inspection.age import SavedAges
 from deltaproto.inspection.saved import saved_entries
+from deltaproto.interrupts import work_ahead
 from deltaproto.location import LocationKind, locate
 from deltaproto.plan_inputs.from_log import load_plan_input
 from deltaproto.plan_inputs.from_snapshot import input_from_saved
 from deltaproto.planning.request import PlanInput
 from deltaproto.tables.engine_errors import contain_table_errors
+
+_Read = Callable[[], PlanInput | TableError]
 
 
 def read_plan_inputs(
@@ -39,9 +42,9 @@ def read_plan_inputs(
     show = options.shows_progress(values)
     with count_steps("tables planned", show=show) as seen:
         number = 0
-        for name in names:
+        for name, read in _read_ahead(names, inventories, values):
             before = number
-            for table, found in _read_named_inputs(name, inventories, values, show):
+            for table, found in _read_named_inputs(name, read, inventories, values, show):
                 number += 1
                 seen(number)
                 yield table, found
@@ -49,14 +52,32 @@ def read_plan_inputs(
                 yield name, no_tables_error(name)
 
 
+def _read_ahead(
+    names: Iterable[str], inventories: set[str], values: Mapping[str, Any]
+) -> Iterator[tuple[str, _Read]]:
+    """Yield each name with a function that reads the table of that name."""
+    storage, spark = options.storage_options(values), options.spark_settings(values)
+
+    def read(name: str) -> PlanInput | TableError:
+        try:
+            with contain_table_errors():
+                return load_plan_input(name, storage, spark, time.time())
+        except TableError as error:
+            return error
+
+    return work_ahead(
+        read, names, lambda name: name not in inventories and is_on_object_store(name)
+    )
+
+
 def _read_named_inputs(
-    name: str, inventories: set[str], values: Mapping[str, Any], show: bool
+    name: str, read: _Read, inventories: set[str], values: Mapping[str, Any], show: bool
 ) -> Iterator[tuple[str, PlanInput | TableError]]:
     """Yield what one argument names; add it to `inventories` if reading shows that it is one."""
     if name not in inventories:
         read_first = is_on_object_store(name)
         storage = options.storage_options(values)
-        for table, found in _read_table_inputs(name, values, show):
+        for table, found in _read_table_inputs(name, read, values, show):
             if read_first and isinstance(found, TableError) and is_inventory(name, storage, found):
                 inventories.add(name)
                 break
@@ -95,7 +116,7 @@ def _read_inventory_inputs(
 
 
 def _read_table_inputs(
-    name: str, values: Mapping[str, Any], show: bool
+    name: str, read: _Read, values: Mapping[str, Any], show: bool
 ) -> Iterator[tuple[str, PlanInput | TableError]]:
     if os.path.isfile(name):
         ages = SavedAges(name, datetime.now(UTC), parse_max_age(values))
@@ -108,15 +129,11 @@ def _read_table_inputs(
                 found = error
             yield str(entry.get("table", name)), found
         return
-    storage = options.storage_options(values)
-    spark = options.spark_settings(values)
     try:
         by_name = locate(name).kind is LocationKind.NAME
-        with (
-            show_waiting(f"reading {name} with Spark", show=show and by_name),
-            contain_table_errors(),
-        ):
-            found = load_plan_input(name, storage, spark, time.time())
     except TableError as error:
-        found = error
+        yield name, error
+        return
+    with show_waiting(f"reading {name} with Spark", show=show and by_name):
+        found = read()
     yield name, found

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from deltaproto.cli import options
 from deltaproto.errors import TableError
 from deltaproto.fleet.schemas import is_on_object_store
-from deltaproto.interrupts import defer_signals, wait_for
+from deltaproto.interrupts import work_ahead
 from deltaproto.location import locate
 from deltaproto.plan_inputs.cache import CachingPlanner
 from deltaproto.plan_inputs.client_scope import ClientScope, PolicyCheckedPlan
@@ -21,9 +19,6 @@ from deltaproto.planning.engine import Engine, parse_engine
 from deltaproto.planning.plan import Plan
 from deltaproto.planning.request import PlanInput
 from deltaproto.tables.engine_errors import contain_table_errors
-
-_PARALLEL_READS = 16
-"""tables on object stores that are read at the same time"""
 
 
 class PendingPlan(NamedTuple):
@@ -35,8 +30,6 @@ class PendingPlan(NamedTuple):
     """its plan, if that is known"""
     old: bool = False
     """whether `found` is saved, and the plan must be for the table as it is now"""
-    reading: Future[PlanInput] | None = None
-    """reads the table as it is now, if that has begun"""
 
 
 class TablePlanner:
@@ -62,62 +55,53 @@ class TablePlanner:
             self._check, users, self._add_clients, by_version=bool(values.get("sql"))
         )
 
-    def begin(self, tables: Iterable[tuple[str, PlanInput | TableError]]) -> Iterator[PendingPlan]:
+    def begin(
+        self, tables: Iterable[tuple[str, PlanInput | TableError]]
+    ) -> Iterator[tuple[PendingPlan, Callable[[], PlanInput]]]:
         """Yield each table for `plan`; several on object stores are read at the same time."""
-        waiting: deque[PendingPlan] = deque()
-        with ThreadPoolExecutor(_PARALLEL_READS, thread_name_prefix="table") as pool:
-            try:
-                for name, found in tables:
-                    waiting.append(self._begin(name, found, pool))
-                    while waiting and (
-                        waiting[0].reading is None or len(waiting) > _PARALLEL_READS
-                    ):
-                        yield waiting.popleft()
-                yield from waiting
-            finally:
-                pool.shutdown(wait=False, cancel_futures=True)
+        pending = (self._begin(name, found) for name, found in tables)
+        return work_ahead(self._read_now, pending, _waits)
 
-    def _begin(
-        self, name: str, found: PlanInput | TableError, pool: ThreadPoolExecutor
-    ) -> PendingPlan:
+    def _begin(self, name: str, found: PlanInput | TableError) -> PendingPlan:
         if isinstance(found, TableError) or found.fingerprint.metadata is not None:
             return PendingPlan(name, found)
         # Only rows of an inventory have a group.
-        if not (self._fresh and found.row_group is not None):
-            try:
-                with contain_table_errors():
-                    checked = self._plan(found)
-            except TableError as error:
-                return PendingPlan(name, error)
-            # What is saved can be applied, so it is planned for the table as it is now.
-            if self._save is None or not checked.plan.steps:
-                return PendingPlan(name, found, checked)
-        if not is_on_object_store(found.location):
+        if self._fresh and found.row_group is not None:
             return PendingPlan(name, found, old=True)
-        with defer_signals():
-            return PendingPlan(name, found, reading=pool.submit(self._read_now, found), old=True)
+        try:
+            with contain_table_errors():
+                checked = self._plan(found)
+        except TableError as error:
+            return PendingPlan(name, error)
+        # What is saved can be applied, so it is planned for the table as it is now.
+        old = self._save is not None and bool(checked.plan.steps)
+        return PendingPlan(name, found, None if old else checked, old)
 
-    def _read_now(self, saved: PlanInput) -> PlanInput:
+    def _read_now(self, pending: PendingPlan) -> PlanInput:
+        saved = pending.found
+        if isinstance(saved, TableError):
+            raise saved
+        if not pending.old:
+            return saved
         where = locate(saved.location).path_or_uri
         now = load_plan_input(where, self._storage, self._spark, time.time())
         return with_saved_names(now, saved)
 
-    def plan(self, pending: PendingPlan) -> PolicyCheckedPlan:
+    def plan(self, pending: PendingPlan, read: Callable[[], PlanInput]) -> PolicyCheckedPlan:
         """Plan for one table, and save the plan if it has steps.
+
+        Args:
+            pending: the table, from `begin`.
+            read: returns it as it has to be planned, from `begin`.
 
         Raises:
             TableError: if the table cannot be read.
             UsageError: if the plan cannot be saved.
         """
-        found, checked = pending.found, pending.checked
-        if isinstance(found, TableError):
-            raise found
+        found, checked = read(), pending.checked
         if checked is None:
-            caches = pending.old or found.fingerprint.metadata is None
-            if pending.old:
-                reading = pending.reading
-                found = self._read_now(found) if reading is None else wait_for(reading)
-            checked = self._plan(found, caches=caches)
+            saved = pending.old or found.fingerprint.metadata is None
+            checked = self._plan(found, caches=saved)
         self._users.observe(checked, found)
         if self._save is not None and checked.plan.steps:
             self._save(checked.plan)
@@ -137,3 +121,8 @@ class TablePlanner:
         if self._prepare is not None:
             ready = self._prepare(ready)
         return self._users.ruled(self._planner(ready), ready)
+
+
+def _waits(pending: PendingPlan) -> bool:
+    saved = pending.found
+    return pending.old and not isinstance(saved, TableError) and is_on_object_store(saved.location)

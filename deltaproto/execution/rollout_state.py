@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
 from functools import partial
 from typing import NamedTuple
@@ -19,13 +18,10 @@ from deltaproto.execution.rollout_log import Decisions, RolloutLog
 from deltaproto.execution.run_log import read_journal
 from deltaproto.execution.waits import SECONDS_PER_HOUR, wait_ends_at, wait_not_needed
 from deltaproto.execution.warning import maintenance_windows_for
-from deltaproto.interrupts import map_in_threads
+from deltaproto.interrupts import work_ahead
 from deltaproto.location import locate
 from deltaproto.planning.rollout import RolloutTable, Wave
 from deltaproto.tables.engine_errors import contain_table_errors
-
-_PARALLEL_READS = 16
-"""tables on object stores that are read at the same time"""
 
 
 class RolloutStatus(StrEnum):
@@ -290,11 +286,10 @@ def _judge_wave(
 def _read_tables(
     tables: tuple[RolloutTable, ...], read: Callable[[RolloutTable], TableProgress], *, look: bool
 ) -> tuple[TableProgress, ...]:
-    # Threads are for the answers of object stores.
-    if not look or all(locate(table.location).local for table in tables):
-        return tuple(map(read, tables))
-    with ThreadPoolExecutor(_PARALLEL_READS, thread_name_prefix="table") as pool:
-        return tuple(map_in_threads(pool, read, tables))
+    def waits(table: RolloutTable) -> bool:
+        return look and not locate(table.location).local
+
+    return tuple(progress() for _, progress in work_ahead(read, tables, waits))
 
 
 def _read_table(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from deltaproto.errors import ErrorCode, TableError, UsageError
@@ -135,6 +136,30 @@ def _add_activity(inspection: Inspection, request: ReadRequest) -> Inspection:
         findings=tuple(sorted((*inspection.findings, *found), key=severity_sort_key)),
         complete=inspection.complete and whole,
     )
+
+
+def inspect_ahead(
+    tables: Iterable[str], request: ReadRequest
+) -> Iterator[tuple[str, Callable[[], Inspection | Unreadable]]]:
+    """Yield each table with a function that returns its inspection, or raises as `inspect_table`.
+
+    Tables on object stores are read ahead, several at the same time.
+    """
+
+    def waits(table: str) -> bool:
+        try:
+            remote = locate(table).kind is LocationKind.URI
+        except TableError:
+            return False
+        return remote and not uses_spark(table, request)
+
+    names, inspect = list(tables), partial(inspect_table, request=request)
+    if not any(map(waits, names)):
+        return ((name, partial(inspect, name)) for name in names)
+    # Threads take longer to import than a small table to inspect.
+    from deltaproto.interrupts import work_ahead
+
+    return work_ahead(inspect, names, waits)
 
 
 def uses_spark(table: str, request: ReadRequest) -> bool:

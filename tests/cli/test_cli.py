@@ -84,7 +84,7 @@ class TestExitCodes:
         def defective(*_: Any) -> None:
             raise RuntimeError("this cannot happen")
 
-        monkeypatch.setattr(inspect_command, "inspect_table", defective)
+        monkeypatch.setattr(inspect_command, "inspect_ahead", defective)
         ran = cli("inspect", good)
         assert ran.code == 3
         assert ran.err.startswith("error: internal error, RuntimeError: this cannot happen\n")
@@ -99,7 +99,7 @@ class TestExitCodes:
         def interrupted(*_: Any) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(inspect_command, "inspect_table", interrupted)
+        monkeypatch.setattr(inspect_command, "inspect_ahead", interrupted)
         ran = cli("inspect", good)
         assert (ran.code, ran.out, ran.err) == (130, "", "interrupted\n")
 

@@ -186,12 +186,15 @@ def test_a_plan_fetches_each_file_once(
     assert found.engines == expected.engines
 
 
-def read_together(monkeypatch: pytest.MonkeyPatch, method: str, tables: int) -> None:
-    """Fail if fewer tables are listed at the same time: the first would wait for the others."""
-    together, listed = threading.Barrier(tables), getattr(ObjectLogStore, method)
+def read_together(monkeypatch: pytest.MonkeyPatch, method: str, *uris: str) -> None:
+    """Fail unless these tables are listed at the same time: each waits for all others."""
+    together, listed = threading.Barrier(len(uris)), getattr(ObjectLogStore, method)
+    left = set(uris)
 
     def listing(store: ObjectLogStore) -> object:
-        together.wait(60)
+        if store._uri in left:
+            left.remove(store._uri)
+            together.wait(60)
         return listed(store)
 
     monkeypatch.setattr(ObjectLogStore, method, listing)
@@ -212,12 +215,37 @@ def scan(cli: Cli, lake: Lake, folder: Path, prefix: str) -> tuple[str, str, str
 
 
 @pytest.mark.storage
+@pytest.mark.parametrize(
+    "command", ["inspect", "check", "plan-downgrade --lowest --details"], ids=lambda text: text[:5]
+)
+def test_named_tables_are_read_at_the_same_time_and_shown_in_their_order(
+    cli: Cli, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    local = table(tmp_path / "local", commits=2)
+    uris = [lake.upload(local, f"named-{command[:5]}/{name}") for name in "ab"]
+    names = [uris[0], str(local), f"{uris[0]}/none", uris[1]]
+    verb, *words = command.split()
+    read_together(monkeypatch, "list", *uris, names[2])
+    done = cli(verb, *names, *words, "--format", "json", *lake.words())
+    assert done.code == 3, done.out + done.err
+    if verb == "check":
+        found = {each["table"]: "error" in each for each in done.json["errors"]}
+        found |= {each["table"]: False for each in done.json["tables"]}
+        assert found == {name: name.endswith("none") for name in names}
+        return
+    entries = done.json["plans" if verb.startswith("plan") else "tables"]
+    assert [(each["table"], "error" in each) for each in entries] == [
+        (name, name.endswith("none")) for name in names
+    ]
+
+
+@pytest.mark.storage
 def test_tables_of_an_inventory_are_read_again_at_the_same_time(
     cli: Cli, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root, inventory, policy = scan(cli, lake, tmp_path, "fresh")
     goal = ("plan", inventory, "--policy", policy, "--fresh", "--format", "json")
-    read_together(monkeypatch, "list_dated", 3)
+    read_together(monkeypatch, "list_dated", *(f"{root}/{name}" for name in "abc"))
     planned = cli(*goal, *lake.words())
     assert planned.code == 0, planned.out + planned.err
     assert [plan["table"] for plan in planned.json["plans"]] == [f"{root}/{n}" for n in "abc"]
@@ -229,15 +257,15 @@ def test_tables_of_a_rollout_are_read_at_the_same_time(
     cli: Cli, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root, inventory, policy = scan(cli, lake, tmp_path, "rollout")
-    plans = str(tmp_path / "plans")
+    plans, tables = str(tmp_path / "plans"), [f"{root}/{name}" for name in "abc"]
     with monkeypatch.context() as patch:
-        read_together(patch, "list_dated", 3)
+        read_together(patch, "list_dated", *tables)
         planned = cli("plan", inventory, "--policy", policy, "--out", plans, *lake.words())
     assert planned.code == 0, planned.out + planned.err
-    read_together(monkeypatch, "list", 3)
+    read_together(monkeypatch, "list", *tables)
     status = cli("status", plans, "--format", "json", *lake.words())
     assert status.code == 0, status.out + status.err
     (wave,) = status.json["rollout"]["waves"]
     assert [(each["table"], each["status"]) for each in wave["tables"]] == [
-        (f"{root}/{name}", "ready") for name in "abc"
+        (name, "ready") for name in tables
     ]
