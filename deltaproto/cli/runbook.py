@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,7 +23,8 @@ from deltaproto.execution.rollout_log import Decisions, RolloutLog
 from deltaproto.execution.rollout_state import match_plans
 from deltaproto.execution.warning import maintenance_windows_for, rule_on_losses
 from deltaproto.inspection.activity import Activity, read_activity
-from deltaproto.interrupts import map_in_threads
+from deltaproto.interrupts import work_ahead
+from deltaproto.location import locate
 from deltaproto.policy.document import Policy
 from deltaproto.policy.local_catalog import load_local_policy
 from deltaproto.redaction import Redactor
@@ -33,7 +33,6 @@ from deltaproto.render.runbook.phrases import phrases
 from deltaproto.render.runbook.write import RunbookFormat, rendered
 from deltaproto.tables.engine_errors import contain_table_errors
 
-_PARALLEL_READS = 8
 _NEEDS_SPARK = EngineError(
     "the table was not read: its catalog name needs Spark, and --no-activity is passed",
     "leave out --no-activity",
@@ -164,11 +163,15 @@ def _build_entries(
             None if planned.id == first else first,
         )
 
+    def waits(first: str) -> bool:
+        plan = plans[first].plan
+        return not plan.sql_name.startswith("delta.`") or not locate(plan.location).local
+
     show = options.shows_progress(values) and sys.stderr.isatty()
-    with ThreadPoolExecutor(_PARALLEL_READS) as pool, count_steps("tables read", show=show) as seen:
-        found = []
-        for number, each in enumerate(map_in_threads(pool, look, plans), 1):
-            found.append(each)
+    found = []
+    with count_steps("tables read", show=show) as seen:
+        for number, (_, read) in enumerate(work_ahead(look, plans, waits), 1):
+            found.append(read())
             seen(number)
     return tuple(found)
 
