@@ -17,6 +17,11 @@ def with_article(noun: str) -> str:
     return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
 
 
+def all_names(names: Sequence[str]) -> str:
+    """Join names: `a`, `a and b`, `a, b and c`."""
+    return " and ".join([", ".join(names[:-1])] * (len(names) > 1) + [*names[-1:]])
+
+
 def first_names(names: Sequence[str], most: int) -> str:
     """Join the first names with commas, followed by the number of those that are left out."""
     more = len(names) - most

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from deltaproto.counts import first_names
+from deltaproto.planning.conflict_impact import changes_only_files
 from deltaproto.planning.ddl.user_statement import ParsedStatement
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.plan import Step
@@ -33,10 +35,15 @@ def find_warnings(inputs: PlanInput, steps: Sequence[Step], after: Protocol) -> 
     before = inputs.table.protocol
     lost = before.supported - after.supported
     yield from dict.fromkeys(text for step in steps for text in step.warnings)
-    yield (
-        "Every step changes metadata or the protocol: stop or pause long-running writers, and "
-        "streams as described in the steps."
-    )
+    changing = [step for step in steps if not changes_only_files(step.operations)]
+    if changing:
+        files = any(step.operations and step not in changing for step in steps)
+        named = first_names([step.id for step in changing], 8) if files else "Every step"
+        verb = "changes" if not files or len(changing) == 1 else "change"
+        yield (
+            f"{named} {verb} metadata or the protocol: stop or pause long-running writers, and "
+            "streams as described in the steps."
+        )
     yield from session_warning(inputs.table, inputs.engine)
     if any(step.sql is not None and has_variable(step.sql) for step in steps):
         # Quoting does not prevent it (VariableSubstitution).

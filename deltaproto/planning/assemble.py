@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from deltaproto.planning.advice import find_warnings
-from deltaproto.planning.conflict_impact import concurrency_change
+from deltaproto.planning.concurrency_change import concurrency_change
 from deltaproto.planning.impact import (
     client_changes,
     end_state_of,

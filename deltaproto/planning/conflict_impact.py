@@ -7,27 +7,26 @@ write conflicts": every metadata change fails every concurrent write.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import lru_cache
-from typing import NamedTuple
+from collections.abc import Callable, Container, Iterable, Iterator
 
 from deltaproto.conflicts.delta_rs import PYTHON
 from deltaproto.conflicts.matrix import (
-    Compute,
     MatrixEngine,
-    ResolvedByRow,
-    build_cells,
     default_level,
-    resolve_by_row,
 )
-from deltaproto.conflicts.operation import UNLISTED_OPERATIONS, Cell, ExceptionName, Operation
-from deltaproto.planning.ddl.user_statement import UserStatement
-from deltaproto.planning.engine import Engine, EngineName
+from deltaproto.conflicts.operation import (
+    APPEND_OPERATIONS,
+    Cell,
+    Conflict,
+    ExceptionName,
+    Operation,
+)
+from deltaproto.counts import all_names
+from deltaproto.planning.concurrency_change import matrix_cells
+from deltaproto.planning.ddl.rows import RowStatement
+from deltaproto.planning.ddl.user_statement import StatementEffect, UserStatement
+from deltaproto.planning.engine import EngineName
 from deltaproto.planning.plan import (
-    CellOutcome,
-    ChangedCell,
-    ConcurrencyChange,
-    ConcurrencyRules,
     StepConflict,
     StreamEffect,
     StreamImpact,
@@ -35,7 +34,6 @@ from deltaproto.planning.plan import (
 from deltaproto.planning.predict.outcome import REMOVE_MAPPING, Outcome
 from deltaproto.planning.predict.schema import walk_columns
 from deltaproto.planning.predict.table import Table
-from deltaproto.planning.request import PlanInput
 from deltaproto.planning.statement import DropFeature, Statement, Wait
 from deltaproto.planning.writer_survival import (
     EVERY_WRITE,
@@ -46,29 +44,35 @@ from deltaproto.planning.writer_survival import (
     only_changes_clustering,
     predict_writer_fates,
 )
-from deltaproto.protocol import feature_catalog
-from deltaproto.protocol.databricks_runtime import parse_runtime
-from deltaproto.protocol.feature import PropertyIs
 from deltaproto.protocol.isolation import (
     DECLARABLE_LEVELS,
     ISOLATION_PROPERTY,
-    IsolationLevel,
-    RowLevelConcurrency,
-    RowLevelSupport,
     WriterEngine,
     evaluate_isolation,
-    row_level_concurrency,
 )
 from deltaproto.protocol.isolation import WriterEngine as Writer
-from deltaproto.protocol.layers import FeatureState
 
-_DELTA_RS = str(Writer.DELTA_RS)
+_DELTA_SPARK, _DELTA_RS = EngineName.DELTA_SPARK.value, str(Writer.DELTA_RS)
 _COMMIT_FAILED_ERROR = PYTHON.rpartition(".")[2]
 _METADATA, _PROTOCOL = str(ExceptionName.METADATA), str(ExceptionName.PROTOCOL)
 _EVERY_WRITE = "every concurrent write"
 _DOCUMENTED = "as documented, every metadata or protocol change fails concurrent writes"
 _REWRITE_OPERATIONS = ("REORG", "OPTIMIZE", REMOVE_MAPPING)
 # Commits without metadata or protocol changes; the matrices describe their conflicts.
+_IN_MATRIX = {
+    "WRITE": Operation.INSERT,
+    "UPDATE": Operation.UPDATE,
+    "DELETE": Operation.DELETE,
+    "TRUNCATE": Operation.DELETE,
+    "MERGE": Operation.MERGE,
+    "OPTIMIZE": Operation.OPTIMIZE,
+    "REORG": Operation.REORG,
+}
+_DATA_OPERATIONS = frozenset(_IN_MATRIX.values())
+_REMOVED_FOR_DELTA_RS = (
+    "the step removes data files; deltalake 1.6.6 does not notice that an OPTIMIZE, an overwrite "
+    "or a DELETE without predicate removes the same files, and rows are duplicated or reappear"
+)
 _FILE_OPERATIONS = frozenset(
     {"WRITE", "UPDATE", "DELETE", "MERGE", "TRUNCATE"}
     | {"OPTIMIZE", "REORG", "VACUUM START", "VACUUM END"}
@@ -85,35 +89,16 @@ def find_step_conflicts(
     """
     if isinstance(statement, Wait) or not outcome.commits:
         return
-    on_spark = EngineName.DELTA_SPARK.value
-    if not _changes_only_files(outcome):
+    effect = statement.effect if isinstance(statement, UserStatement) else None
+    evolves = isinstance(effect, RowStatement) and effect.evolves
+    only_files = changes_only_files(commit.operation for commit in outcome.commits)
+    if only_files:
+        yield from _file_conflicts(effect, before, outcome)
+    if not only_files or evolves:
         yield from _metadata_conflicts(statement, before, outcome, writers)
-    if any(commit.operation in _REWRITE_OPERATIONS for commit in outcome.commits):
-        why = "the step rewrites data files, and both remove the same files"
-        for exception in (ExceptionName.DELETE_READ, ExceptionName.DELETE_DELETE):
-            yield StepConflict(
-                on_spark, "UPDATE, DELETE, MERGE and OPTIMIZE", str(exception), why, "writer"
-            )
-        if _changes_only_files(outcome):
-            # Otherwise the new metadata fails every delta-rs write.
-            yield StepConflict(
-                _DELTA_RS,
-                "UPDATE, DELETE, MERGE and OPTIMIZE",
-                _COMMIT_FAILED_ERROR,
-                "the step rewrites data files; deltalake 1.6.6 does not notice that an OPTIMIZE, "
-                "an overwrite or a DELETE without predicate removes the same files, and rows are "
-                "duplicated or reappear",
-                "writer",
-            )
-        yield StepConflict(
-            on_spark,
-            "UPDATE, DELETE, MERGE and OPTIMIZE that commit while files are rewritten",
-            str(ExceptionName.DELETE_READ),
-            "files that the step rewrites were removed; the step can be run again",
-            "step",
-        )
+        yield from _rewrite_conflicts(outcome)
     yield StepConflict(
-        on_spark,
+        _DELTA_SPARK,
         "any other metadata or protocol change",
         _METADATA,
         "it always conflicts with the step; the step can be run again",
@@ -121,17 +106,93 @@ def find_step_conflicts(
     )
 
 
-def _changes_only_files(outcome: Outcome) -> bool:
-    return all(commit.operation in _FILE_OPERATIONS for commit in outcome.commits)
+def changes_only_files(operations: Iterable[str]) -> bool:
+    """Return True if commits with these operations change neither metadata nor protocol."""
+    return _FILE_OPERATIONS.issuperset(operations)
+
+
+def _file_conflicts(
+    effect: StatementEffect | None, before: Table, outcome: Outcome
+) -> Iterator[StepConflict]:
+    """Yield the conflicts of a step that changes only data files, from the conflict matrices."""
+    steps = set(_matrix_operations(effect, outcome))
+    spark = [cell for cell in _data_cells(MatrixEngine.DELTA_SPARK, before) if cell.exceptions]
+    lost = [cell for cell in spark if cell.against in steps]
+    for who, exception, when in _merged(lost, lambda cell: cell.operation):
+        yield StepConflict(_DELTA_SPARK, who, exception, when, "writer")
+    rs = _data_cells(MatrixEngine.DELTA_RS, before)
+    hit = {c.operation for c in rs if c.against in steps and c.conflict is not Conflict.NO}
+    if hit:
+        removes = steps - APPEND_OPERATIONS
+        why = _REMOVED_FOR_DELTA_RS if removes else "the step adds files that they may have to read"
+        yield StepConflict(_DELTA_RS, _in_words(hit), _COMMIT_FAILED_ERROR, why, "writer")
+    failing = [cell for cell in spark if cell.operation in steps]
+    for who, exception, when in _merged(failing, lambda cell: cell.against):
+        why = f"{when} The step can be run again."
+        yield StepConflict(_DELTA_SPARK, who, exception, why, "step")
+
+
+def _data_cells(engine: MatrixEngine, table: Table) -> Iterator[Cell]:
+    isolation = evaluate_isolation(table.configuration.get(ISOLATION_PROPERTY))
+    level = isolation.effective[WriterEngine(engine)]
+    declared = level if level in DECLARABLE_LEVELS else default_level(engine)
+    assert declared is not None
+    schema = table.schema
+    columns = None if schema is None else [column for _, column in walk_columns(schema)]
+    identity = None if columns is None else any(column.identity for column in columns)
+    for cell in matrix_cells(engine, declared, frozenset(), None, identity):
+        if {cell.operation, cell.against} <= _DATA_OPERATIONS:
+            yield cell
+
+
+def _matrix_operations(effect: StatementEffect | None, outcome: Outcome) -> Iterator[Operation]:
+    for commit in outcome.commits:
+        if commit.operation == "WRITE" and isinstance(effect, RowStatement) and effect.removes:
+            # An overwrite removes files and adds others.
+            yield Operation.MERGE
+        elif commit.operation in _IN_MATRIX:
+            yield _IN_MATRIX[commit.operation]
+
+
+def _merged(
+    cells: Iterable[Cell], other: Callable[[Cell], Operation]
+) -> Iterator[tuple[str, str, str]]:
+    """Yield the other operations of cells that are alike, with one exception, and when."""
+    found: dict[tuple[str, str], set[Operation]] = {}
+    for cell in cells:
+        for exception in cell.exceptions:
+            found.setdefault((str(exception), cell.when), set()).add(other(cell))
+    for (name, when), operations in found.items():
+        yield f"{_in_words(operations)} of the same partitions or files", name, when
+
+
+def _in_words(operations: Container[Operation]) -> str:
+    return all_names([str(each) for each in Operation if each in operations])
+
+
+def _rewrite_conflicts(outcome: Outcome) -> Iterator[StepConflict]:
+    if any(commit.operation in _REWRITE_OPERATIONS for commit in outcome.commits):
+        why = "the step rewrites data files, and both remove the same files"
+        for exception in (ExceptionName.DELETE_READ, ExceptionName.DELETE_DELETE):
+            yield StepConflict(
+                _DELTA_SPARK, "UPDATE, DELETE, MERGE and OPTIMIZE", str(exception), why, "writer"
+            )
+        yield StepConflict(
+            _DELTA_SPARK,
+            "UPDATE, DELETE, MERGE and OPTIMIZE that commit while files are rewritten",
+            str(ExceptionName.DELETE_READ),
+            "files that the step rewrites were removed; the step can be run again",
+            "step",
+        )
 
 
 def _metadata_conflicts(
     statement: Statement, before: Table, outcome: Outcome, writers: Writers
 ) -> Iterator[StepConflict]:
-    on_spark, databricks = EngineName.DELTA_SPARK.value, EngineName.DATABRICKS.value
+    databricks = EngineName.DATABRICKS.value
     if only_changes_clustering(statement, before):
         yield StepConflict(
-            on_spark,
+            _DELTA_SPARK,
             "other changes of the clustering columns",
             str(ExceptionName.TRANSACTION),
             "both write the same metadata domain; other writers are rebased",
@@ -145,10 +206,10 @@ def _metadata_conflicts(
     for fate in predict_writer_fates(statement, before, outcome, writers):
         survives &= fate != fate._replace(since=None, until=None)
         if (hit := describe_affected_writers(fate, writers)) is not None:
-            yield StepConflict(on_spark, hit, fate.exception, fate.why, "writer")
+            yield StepConflict(_DELTA_SPARK, hit, fate.exception, fate.why, "writer")
     if survives:
         yield StepConflict(
-            on_spark,
+            _DELTA_SPARK,
             "other metadata or protocol changes",
             _PROTOCOL if raised else _METADATA,
             "two such transactions always conflict; "
@@ -171,7 +232,8 @@ def predict_stream_impacts(
     statement: Statement, before: Table, outcome: Outcome
 ) -> Iterator[StreamImpact]:
     """Yield the impact on streams that read the table."""
-    if isinstance(statement, Wait) or not outcome.commits or _changes_only_files(outcome):
+    operations = [commit.operation for commit in outcome.commits]
+    if isinstance(statement, Wait) or changes_only_files(operations):
         return
     unmapped = any(commit.operation == REMOVE_MAPPING for commit in outcome.commits)
     if unmapped:
@@ -219,104 +281,3 @@ def _impact_without_schema_log(statement: Statement, before: Table, after: Table
             reads, StreamEffect.RESTART, "it stops once: DELTA_SCHEMA_CHANGED_WITH_VERSION"
         )
     return StreamImpact(reads, StreamEffect.CONTINUES, "the stream is not affected")
-
-
-_VECTORS, _IDENTITY, _CLUSTERING = "deletionVectors", "identityColumns", "clustering"
-_NONE: frozenset[Operation] = frozenset()
-
-
-class _Seen(NamedTuple):
-    """The facts that determine the conflicts of one table."""
-
-    rules: ConcurrencyRules
-    by_row: frozenset[Operation]
-    vectors: bool | None
-    identity: bool | None
-
-
-def concurrency_change(inputs: PlanInput, after: Table) -> ConcurrencyChange:
-    """Return isolation, row-level concurrency and conflicts before and after a plan."""
-    was = _seen(inputs, inputs.table)
-    will = was if after is inputs.table else _seen(inputs, after)
-    changed = (cell for engine in MatrixEngine for cell in _changed(engine, was, will))
-    return ConcurrencyChange(was.rules, will.rules, tuple(changed) if will != was else ())
-
-
-def _seen(inputs: PlanInput, table: Table) -> _Seen:
-    names = {_VECTORS, _IDENTITY, _CLUSTERING} & table.protocol.supported
-    enabled = {name: _enabled(inputs, table, name) for name in names}
-    states = tuple(_state(name, enabled[name]) for name in sorted(names))
-    own = row_level_concurrency(states, table.partition_columns, table.clustering)
-    rows = _by_row(own, inputs.engine)
-    support, reason = own.databricks, own.reason
-    if support is RowLevelSupport.YES and inputs.engine.name is EngineName.DATABRICKS:
-        support = RowLevelSupport.YES if rows.operations else RowLevelSupport.NO
-        reason = f"{reason}; {rows.reason}"
-    rules = ConcurrencyRules(
-        evaluate_isolation(table.configuration.get(ISOLATION_PROPERTY)), support, reason
-    )
-    return _Seen(
-        rules, rows.operations, enabled.get(_VECTORS, False), enabled.get(_IDENTITY, False)
-    )
-
-
-def _enabled(inputs: PlanInput, table: Table, name: str) -> bool | None:
-    """Return True if the table uses a supported feature; None if unknown."""
-    seen = next((state.enabled for state in inputs.states if state.name == name), None)
-    if table is inputs.table:
-        return seen
-    rule = feature_catalog.feature_record(name).enablement
-    if isinstance(rule, PropertyIs):
-        return rule.holds(table.configuration.get(rule.key_in(table.configuration)))
-    if name == _IDENTITY and table.schema is not None:
-        return any(column.identity for _, column in walk_columns(table.schema))
-    return seen
-
-
-def _state(name: str, enabled: bool | None) -> FeatureState:
-    feature = feature_catalog.feature_record(name)
-    return FeatureState(feature, feature.kind, False, False, enabled, None, (), "")
-
-
-def _by_row(own: RowLevelConcurrency, engine: Engine) -> ResolvedByRow:
-    """Return the operations compared by row on the plan's engine, or else on any newer runtime."""
-    if own.databricks is not RowLevelSupport.YES:
-        return ResolvedByRow(_NONE, own.reason)
-    named = parse_runtime(engine.version) if engine.name is EngineName.DATABRICKS else None
-    # Do not assume row-level concurrency if it depends on unknown clustering.
-    return resolve_by_row(bool(own.liquid), Compute(None if named is None else named.runtime))
-
-
-def _changed(engine: MatrixEngine, was: _Seen, will: _Seen) -> Iterator[ChangedCell]:
-    for before, after in zip(_cells(engine, was), _cells(engine, will), strict=True):
-        one, other = _outcome(before), _outcome(after)
-        if one != other:
-            names = str(engine), str(before.operation), str(before.against)
-            yield ChangedCell(*names, one, other)
-
-
-def _outcome(cell: Cell) -> CellOutcome:
-    return CellOutcome(str(cell.conflict), tuple(map(str, cell.exceptions)), cell.when)
-
-
-def _cells(engine: MatrixEngine, seen: _Seen) -> tuple[Cell, ...]:
-    effective = seen.rules.isolation.effective[WriterEngine(engine)]
-    # Like `conflicts`, use the default level for a level that no table may declare.
-    level = effective if effective in DECLARABLE_LEVELS else default_level(engine)
-    assert level is not None
-    if engine is not MatrixEngine.DATABRICKS:
-        return _matrix(engine, level, _NONE, None, seen.identity)
-    return _matrix(engine, level, seen.by_row, seen.vectors, seen.identity)
-
-
-@lru_cache(maxsize=256)
-def _matrix(
-    engine: MatrixEngine,
-    level: IsolationLevel,
-    rows: frozenset[Operation],
-    vectors: bool | None,
-    identity: bool | None,
-) -> tuple[Cell, ...]:
-    """Return the documented pairs."""
-    every = build_cells(engine, level, by_row=rows, deletion_vectors=vectors, identity=identity)
-    return tuple(cell for cell in every if not {cell.operation, cell.against} & UNLISTED_OPERATIONS)

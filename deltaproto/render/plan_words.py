@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from deltaproto.clients.model import Verdict, cache_by_identity
-from deltaproto.counts import counted
+from deltaproto.counts import all_names, counted
 from deltaproto.planning.plan import (
     ChangedCell,
     ClientChange,
@@ -132,7 +132,7 @@ def _gathered(where: dict[str, list[str]]) -> str:
     by_steps: dict[str, list[str]] = {}
     for exception, steps in where.items():
         by_steps.setdefault(", ".join(dict.fromkeys(steps)), []).append(exception)
-    return "; ".join(f"{' and '.join(names)} in {steps}" for steps, names in by_steps.items())
+    return "; ".join(f"{all_names(names)} in {steps}" for steps, names in by_steps.items())
 
 
 class _Uses(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError
 
+from deltaproto.conflicts.matrix import MatrixEngine, build_cells
+from deltaproto.conflicts.operation import Operation
 from deltaproto.conflicts.releases import ENFORCE_ENABLEMENT_SETTING, RESOLVE_CONFLICTS_SETTING
 from deltaproto.planning.conflict_impact import find_step_conflicts, predict_stream_impacts
 from deltaproto.planning.ddl.parse import parse_script
@@ -18,8 +21,12 @@ from deltaproto.planning.engine import Engine, parse_engine
 from deltaproto.planning.plan import StreamEffect
 from deltaproto.planning.predict.schema import Array, Atomic, Column, Struct
 from deltaproto.planning.predict.table import MAPPING_MODE, Table
+from deltaproto.planning.request import UpgradeRequest
+from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.planning.writer_survival import EVERY_WRITE, Writers, describe_other_writers
+from deltaproto.protocol.isolation import IsolationLevel
 from deltaproto.protocol.protocol import Protocol
+from tests.planning.test_classics import given
 
 SCHEMA = Struct((Column("id", Atomic("integer")), Column("s", Atomic("string"))))
 TABLE = Table(
@@ -320,3 +327,67 @@ def test_the_exception_of_delta_rs_is_told() -> None:
     said = each.statement.outcome(TABLE, Engine())
     found = [c for c in find_step_conflicts(each.statement, TABLE, said) if c.engine == "delta-rs"]
     assert [clash.exception for clash in found] == [CommitFailedError.__name__]
+
+
+DATA = ("INSERT", "UPDATE", "DELETE", "MERGE", "OPTIMIZE", "REORG")
+
+
+@pytest.mark.parametrize(
+    ("sql", "operation"),
+    [
+        ("insert into t values (1, 'a')", Operation.INSERT),
+        ("insert overwrite t values (1, 'a')", Operation.MERGE),
+        ("update t set s = 'b' where id = 1", Operation.UPDATE),
+        ("delete from t where id = 1", Operation.DELETE),
+        ("truncate table t", Operation.DELETE),
+        (
+            "merge into t using u on t.id = u.id when matched then delete",
+            Operation.MERGE,
+        ),
+        ("optimize t", Operation.OPTIMIZE),
+    ],
+)
+@pytest.mark.parametrize("level", ["Serializable", "WriteSerializable"])
+def test_statements_that_change_only_files_conflict_as_the_matrix_says(
+    sql: str, operation: Operation, level: str
+) -> None:
+    table = TABLE.with_properties({"delta.isolationLevel": level})
+    (each,) = parse_script(sql)
+    outcome = each.statement.outcome(table, Engine())
+    found = list(find_step_conflicts(each.statement, table, outcome))
+    cells = {
+        (str(cell.operation), str(cell.against)): set(map(str, cell.exceptions))
+        for cell in build_cells(MatrixEngine.DELTA_SPARK, IsolationLevel(level))
+    }
+
+    def exceptions(other: str, loser: str) -> set[str]:
+        spark = [each for each in found if (each.engine, each.loser) == ("delta-spark", loser)]
+        return {each.exception for each in spark if re.search(rf"\b{other}\b", each.who)}
+
+    for other in DATA:
+        assert exceptions(other, "writer") == cells[other, str(operation)], other
+        assert exceptions(other, "step") == cells[str(operation), other], other
+    on_rs = [each for each in found if each.engine == "delta-rs"]
+    assert [each.exception for each in on_rs] == ["CommitFailedError"]
+    assert ("INSERT" in on_rs[0].who) is (operation not in (Operation.INSERT, Operation.OPTIMIZE))
+
+
+def test_rows_with_new_columns_also_change_the_metadata() -> None:
+    (each,) = parse_script("insert with schema evolution into t select * from u")
+    outcome = each.statement.outcome(TABLE, Engine())
+    found = list(find_step_conflicts(each.statement, TABLE, outcome))
+    hit = {each.exception for each in found if each.engine == "delta-spark"}
+    assert {"ConcurrentAppendException", "MetadataChangedException"} <= hit
+
+
+def test_only_steps_that_change_metadata_are_said_to() -> None:
+    def warnings(*sql: str) -> str:
+        statements = tuple(parsed for each in sql for parsed in parse_script(each))
+        plan = plan_upgrade(given(Protocol(1, 2)), UpgradeRequest(statements=statements))
+        return " ".join(plan.warnings)
+
+    rows, properties = "delete from t", "alter table t set tblproperties ('a' = 'b')"
+    assert "metadata or the protocol" not in warnings(rows)
+    assert "s2 changes metadata or the protocol" in warnings(rows, properties)
+    assert "s1, s3 change metadata or the protocol" in warnings(properties, rows, properties)
+    assert "Every step changes metadata or the protocol" in warnings(properties, properties)

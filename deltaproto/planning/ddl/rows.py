@@ -18,7 +18,7 @@ from deltaproto.planning.ddl.resolution import (
 )
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.predict.bounds import with_new_rows
-from deltaproto.planning.predict.outcome import Outcome, PredictedCommit, Refusal
+from deltaproto.planning.predict.outcome import Outcome, PredictedCommit, Refusal, Rewrite
 from deltaproto.planning.predict.schema import (
     Column,
     Path,
@@ -73,6 +73,11 @@ class RowStatement(NamedTuple):
     """True if it may add columns"""
     words: RowClauses = RowClauses(opaque=True)
 
+    @property
+    def rewrites(self) -> bool:
+        """True if files with rows that stay may be rewritten."""
+        return self.removes and self.operation in ("UPDATE", "DELETE", "MERGE")
+
     def outcome(self, table: Table, engine: Engine) -> Outcome:
         if self.removes and table.on("delta.appendOnly"):
             refusal = Refusal(
@@ -96,11 +101,12 @@ class RowStatement(NamedTuple):
         # Deletes rewrite files, too.
         table = table.with_new_files()
         table = with_new_rows(table)
+        rewrites = Rewrite.SOME if self.rewrites else Rewrite.NONE
         warnings = [ROWS_MAY_BE_REFUSED] * by_row + [UNRESOLVED] * judged.unresolved
         if self.evolves:
             table = table.with_schema(None)._replace(unpredicted=_NEW_COLUMNS)
-            return Outcome(table, (commit,), warnings=(_EVOLVES, *warnings))
-        return Outcome(table, (commit,), warnings=tuple(warnings))
+            warnings = [_EVOLVES, *warnings]
+        return Outcome(table, (commit,), rewrites, warnings=tuple(warnings))
 
     def _judged(self, table: Table, engine: Engine) -> Resolution:
         """Return the first refusal of its column references, and whether all are known."""
