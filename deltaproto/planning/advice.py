@@ -25,6 +25,8 @@ _DATABRICKS_DEFAULTS = {
     "v2Checkpoint": "liquid clustering on Databricks Runtime 14.1 and later",
     "columnMapping": "UniForm, and pipelines that rename columns",
 }
+_SHOWN = 8
+"""steps that a warning names"""
 _SESSION_DEFAULT_PREFIX = "spark.databricks.delta.properties.defaults."
 
 
@@ -35,15 +37,7 @@ def find_warnings(inputs: PlanInput, steps: Sequence[Step], after: Protocol) -> 
     before = inputs.table.protocol
     lost = before.supported - after.supported
     yield from dict.fromkeys(text for step in steps for text in step.warnings)
-    changing = [step for step in steps if not changes_only_files(step.operations)]
-    if changing:
-        files = any(step.operations and step not in changing for step in steps)
-        named = first_names([step.id for step in changing], 8) if files else "Every step"
-        verb = "changes" if not files or len(changing) == 1 else "change"
-        yield (
-            f"{named} {verb} metadata or the protocol: stop or pause long-running writers, and "
-            "streams as described in the steps."
-        )
+    yield from _writer_warnings(steps)
     yield from session_warning(inputs.table, inputs.engine)
     if any(step.sql is not None and has_variable(step.sql) for step in steps):
         # Quoting does not prevent it (VariableSubstitution).
@@ -61,6 +55,25 @@ def find_warnings(inputs: PlanInput, steps: Sequence[Step], after: Protocol) -> 
             "Predictions for Databricks are based on its documentation; only Delta Spark was "
             "measured."
         )
+
+
+def _writer_warnings(steps: Sequence[Step]) -> Iterator[str]:
+    changing = [step.id for step in steps if not changes_only_files(step.operations)]
+    files = [step.id for step in steps if step.operations and step.id not in changing]
+    if not changing:
+        yield (
+            "The steps change only data files: pause writers that update, delete or merge rows of "
+            "the same partitions."
+        )
+        return
+    what = "Every step changes metadata or the protocol"
+    if files:
+        verb = "changes" if len(changing) == 1 else "change"
+        what = (
+            f"{first_names(changing, _SHOWN)} {verb} metadata or the protocol, "
+            f"{first_names(files, _SHOWN)} only data files"
+        )
+    yield f"{what}: stop or pause long-running writers, and streams as described in the steps."
 
 
 def _truncation_warnings(steps: Sequence[Step]) -> Iterator[str]:

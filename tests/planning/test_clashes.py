@@ -387,7 +387,10 @@ def test_only_steps_that_change_metadata_are_said_to() -> None:
         return " ".join(plan.warnings)
 
     rows, properties = "delete from t", "alter table t set tblproperties ('a' = 'b')"
+    assert "change only data files" in warnings(rows)
     assert "metadata or the protocol" not in warnings(rows)
-    assert "s2 changes metadata or the protocol" in warnings(rows, properties)
-    assert "s1, s3 change metadata or the protocol" in warnings(properties, rows, properties)
+    assert "s2 changes metadata or the protocol, s1 only data files" in warnings(rows, properties)
+    assert "s1, s3 change metadata or the protocol, s2 only data files: stop or" in warnings(
+        properties, rows, properties
+    )
     assert "Every step changes metadata or the protocol" in warnings(properties, properties)
