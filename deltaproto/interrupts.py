@@ -17,6 +17,8 @@ _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 # A signal that another thread takes does not wake the main thread, in which Python handles it.
 _POLL_SECONDS = 0.2
 _THREADS = 16
+READER_THREADS = "reader"
+"""how the names of threads begin that only read, so that the process may end without them"""
 
 
 def wait_for_first(futures: Iterable[Future[_R]]) -> set[Future[_R]]:
@@ -68,21 +70,30 @@ def work_ahead(
             then done in threads, at most 16 items ahead; otherwise when the function is called.
     """
     waiting: deque[tuple[_T, Callable[[], _R], bool]] = deque()
-    with ThreadPoolExecutor(_THREADS, thread_name_prefix="ahead") as pool:
-        try:
-            for item in items:
-                if waits(item):
-                    with defer_signals():
-                        future = pool.submit(work, item)
-                    waiting.append((item, partial(wait_for, future), True))
-                else:
-                    waiting.append((item, partial(work, item), False))
-                while waiting and (not waiting[0][2] or len(waiting) > _THREADS):
-                    yield waiting.popleft()[:2]
-            while waiting:
+    with reader_pool(_THREADS) as pool:
+        for item in items:
+            if waits(item):
+                with defer_signals():
+                    future = pool.submit(work, item)
+                waiting.append((item, partial(wait_for, future), True))
+            else:
+                waiting.append((item, partial(work, item), False))
+            while waiting and (not waiting[0][2] or len(waiting) > _THREADS):
                 yield waiting.popleft()[:2]
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+        while waiting:
+            yield waiting.popleft()[:2]
+
+
+@contextmanager
+def reader_pool(threads: int) -> Iterator[ThreadPoolExecutor]:
+    """Yield threads that only read. An exception does not wait for them: a store may not answer."""
+    pool = ThreadPoolExecutor(threads, thread_name_prefix=READER_THREADS)
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown(wait=False)
 
 
 @contextmanager

@@ -10,7 +10,14 @@ from typing import Any
 
 import pytest
 
-from deltaproto.interrupts import defer_signals, map_in_threads, wait_for, wait_for_first
+from deltaproto.interrupts import (
+    defer_signals,
+    map_in_threads,
+    reader_pool,
+    wait_for,
+    wait_for_first,
+    work_ahead,
+)
 
 
 @pytest.fixture(params=[signal.SIGINT, signal.SIGTERM])
@@ -121,3 +128,66 @@ def test_ignored_signals_stay_ignored() -> None:
             assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+def test_work_that_waits_is_done_ahead_and_the_rest_when_it_is_asked_for() -> None:
+    begun: list[int] = []
+    together = threading.Barrier(2)
+
+    def work(item: int) -> int:
+        if item % 2:
+            together.wait(60)
+        begun.append(item)
+        return -item
+
+    found = work_ahead(work, [1, 2, 3, 4], lambda item: item % 2 == 1)
+    # The second item that waits begins before the first result is taken.
+    assert [(item, result()) for item, result in found] == [(1, -1), (2, -2), (3, -3), (4, -4)]
+    assert sorted(begun) == [1, 2, 3, 4]
+
+
+def test_an_error_of_work_is_raised_where_its_result_is_asked_for() -> None:
+    def work(item: int) -> int:
+        return 1 // item
+
+    (_, first), (_, second), (_, third) = work_ahead(work, [1, 0, 0], lambda item: item < 1)
+    assert first() == 1
+    for broken in (second, third):
+        with pytest.raises(ZeroDivisionError):
+            broken()
+
+
+def test_items_are_taken_at_most_as_far_ahead_as_there_are_threads() -> None:
+    taken: list[int] = []
+
+    def items() -> Iterator[int]:
+        for number in range(1000):
+            taken.append(number)
+            yield number
+
+    found = work_ahead(lambda item: item, items(), lambda _: True)
+    for _ in range(3):
+        next(found)
+    assert len(taken) < 40
+    found.close()
+
+
+def test_an_exception_does_not_wait_for_threads_that_read() -> None:
+    asked, answer, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def read() -> None:
+        asked.set()
+        answer.wait(60)
+        ended.set()
+
+    def interrupted() -> None:
+        with reader_pool(1) as pool:
+            pool.submit(read)
+            asked.wait(60)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert not ended.is_set()
+    answer.set()
+    assert ended.wait(60)

@@ -83,8 +83,14 @@ def run_process() -> NoReturn:
 
 
 def _is_only_memory_left() -> bool:
-    """Run the exit handlers; False if threads or unwritten output need more than that."""
-    if threading.active_count() > 1 or not hasattr(atexit, "_run_exitfuncs"):
+    """Run the exit handlers; False if threads or unwritten output need more than that.
+
+    Threads that read are given up: after Ctrl-C, a store may leave them waiting.
+    """
+    interrupts = sys.modules.get("deltaproto.interrupts")
+    readers = getattr(interrupts, "READER_THREADS", "-")
+    others = [each for each in threading.enumerate() if not each.name.startswith(readers)]
+    if len(others) > 1 or not hasattr(atexit, "_run_exitfuncs"):
         return False
     atexit._run_exitfuncs()
     try:

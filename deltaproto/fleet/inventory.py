@@ -12,12 +12,13 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from deltaproto.errors import TableError, UsageError
 from deltaproto.fleet.schemas import Inventory, inventory_schema, require_types
 from deltaproto.identity import user_cache_folder
-from deltaproto.interrupts import map_in_threads
+from deltaproto.interrupts import map_in_threads, reader_pool, wait_for
 from deltaproto.location import Location, LocationKind, locate
 from deltaproto.redaction import Redactor
 from deltaproto.tables.engine_errors import first_line, repeat_on_conflict
@@ -318,8 +319,13 @@ class InventoryTables:
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError, TableNotFoundError
 
+        opened = partial(DeltaTable, self.uri(name), storage_options=self._options or None)
         try:
-            return DeltaTable(self.uri(name), storage_options=self._options or None)
+            if self.location.local:
+                return opened()
+            # Ctrl-C interrupts only a thread that waits in Python.
+            with reader_pool(1) as pool:
+                return wait_for(pool.submit(opened))
         except TableNotFoundError:
             return None
         except (DeltaError, OSError) as error:
@@ -341,7 +347,7 @@ class InventoryTables:
         if location.path is not None:
             return None
         try:
-            open_log(location, self._options).list()
+            open_log(location, self._options, read_ahead=True).list()
         except TableError as error:
             return error.message, error.hint
         return None

@@ -16,7 +16,7 @@ from deltaproto.fleet.scan_table import InternalTableError, ReadSettings, TableS
 from deltaproto.fleet.schemas import staged_schema
 from deltaproto.fleet.unchanged import LastScan
 from deltaproto.fleet.workers import StoreHealth, Work, WorkerDied, WorkerPool, count_processes
-from deltaproto.interrupts import defer_signals, wait_for_first
+from deltaproto.interrupts import defer_signals, reader_pool, wait_for_first
 from deltaproto.protocol.decoding import use_fast_decoder
 
 if TYPE_CHECKING:
@@ -169,18 +169,16 @@ def read_remote_tables(
         return
     use_fast_decoder()
     count, looker = parallel or THREADS, TableScanner(settings, StoreHealth())
-    threads = _ThreadWorkers(ThreadPoolExecutor(count), lambda chunk: looker.look(chunk.tables))
     source = chain([first], source)
 
     def take() -> _Chunk | None:
         tables = list(islice(source, _REMOTE))
         return _Chunk(tables) if tables else None
 
-    try:
+    with reader_pool(count) as pool:
+        threads = _ThreadWorkers(pool, lambda chunk: looker.look(chunk.tables))
         for _, future in _distribute(threads, take, count):
             yield future.result()
-    finally:
-        threads.pool.shutdown(cancel_futures=True)
 
 
 class _ThreadWorkers(NamedTuple):

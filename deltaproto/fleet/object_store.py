@@ -8,7 +8,7 @@ data files of large ones are never listed.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from functools import partial
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ from deltaproto.fleet.discovered import (
 )
 from deltaproto.fleet.log_listings import list_logs, lists_in_order
 from deltaproto.fleet.workers import StoreHealth, with_retries
-from deltaproto.interrupts import defer_signals, wait_for_first
+from deltaproto.interrupts import defer_signals, reader_pool, wait_for_first
 from deltaproto.policy.document import normalize_location
 from deltaproto.tables.storage.interface import Deadline
 from deltaproto.tables.storage.objects import ObjectLogStore, translate_store_errors
@@ -60,7 +60,7 @@ def tables_under(
     """
     walk = _Walk(root, options, selection, apart, SkippedPlaces() if passed is None else passed)
     taken = False
-    with ThreadPoolExecutor(parallel) as pool:
+    with reader_pool(parallel) as pool:
         waiting: set[Future[_Answers]] = set()
         while (tasks := walk.tasks(parallel * _AHEAD - len(waiting))) or waiting:
             with defer_signals():

@@ -86,7 +86,7 @@ def _has_log(location: Location, storage_options: Mapping[str, str]) -> bool:
     from deltaproto.tables.storage import open_log
 
     try:
-        return bool(open_log(location, storage_options).list())
+        return bool(open_log(location, storage_options, read_ahead=True).list())
     except TableError as error:
         if error.code is not ErrorCode.NOT_A_DELTA_TABLE:
             raise

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from types import MappingProxyType
 from typing import NamedTuple
@@ -23,7 +22,7 @@ from deltaproto.fleet.seen.requests import (
 )
 from deltaproto.fleet.seen.uses import PrincipalKind, SeenUses
 from deltaproto.fleet.seen.wrong_readers import find_candidates, find_wrong_readers
-from deltaproto.interrupts import wait_for
+from deltaproto.interrupts import reader_pool, wait_for
 from deltaproto.location import LocationKind
 from deltaproto.policy.document import normalize_location
 from deltaproto.policy.finding import Finding, severity_sort_key
@@ -141,7 +140,7 @@ def read_here(
         return each if isinstance(each, FailedTable) else read_table(each, options)
 
     source = iter(found)
-    with ThreadPoolExecutor(THREADS) as threads:
+    with reader_pool(THREADS) as threads:
         while chunk := list(islice(source, _CHUNK)):
             remote = [each for each in chunk if isinstance(each, FoundLog) and each.remote]
             waiting = {each.location.uri: threads.submit(read, each) for each in remote}

@@ -21,7 +21,7 @@ from deltaproto.tables.storage.interface import (
     file_gone_error,
 )
 from deltaproto.tables.storage.opening import open_store
-from deltaproto.tables.storage.read_ahead import ListedFile, SmallFiles
+from deltaproto.tables.storage.read_ahead import ListedFile, SmallFiles, interruptible
 
 _WINDOW_BYTES = 1024 * 1024
 
@@ -118,7 +118,7 @@ class ObjectLogStore:
         import obstore
 
         with translate_store_errors(self._uri, self._options):
-            found = obstore.list_with_delimiter(self._store, self._folder)
+            found = self._ask(obstore.list_with_delimiter, self._folder)
         entries = [
             FolderEntry(
                 meta["path"].rsplit("/", 1)[-1],
@@ -146,7 +146,7 @@ class ObjectLogStore:
         import obstore
 
         with translate_store_errors(self._uri, self._options):
-            found = obstore.list_with_delimiter(self._store, self._folder + STAGED_COMMITS)
+            found = self._ask(obstore.list_with_delimiter, self._folder + STAGED_COMMITS)
         entries = tuple(
             FolderEntry(
                 STAGED_COMMITS + meta["path"].rsplit("/", 1)[-1],
@@ -178,16 +178,14 @@ class ObjectLogStore:
         import obstore
 
         with self._reading(name):
-            length = (
-                obstore.head(self._store, self._folder + name)["size"] if size is None else size
-            )
+            length = self._ask(obstore.head, self._folder + name)["size"] if size is None else size
         return cast(IO[bytes], RangeFile(length, partial(self._range, name)))
 
     def _get(self, name: str) -> bytes:
         import obstore
 
         with self._reading(name):
-            data = bytes(obstore.get(self._store, self._folder + name).bytes())
+            data = bytes(self._ask(obstore.get, self._folder + name).bytes())
         size = self._sizes.get(name)
         if size is not None and size != len(data):
             raise _cut_off_error(name, len(data), size)
@@ -197,11 +195,15 @@ class ObjectLogStore:
         import obstore
 
         with self._reading(name):
-            read = obstore.get_range(self._store, self._folder + name, start=start, end=end)
-            data = bytes(read)
+            key = self._folder + name
+            data = bytes(self._ask(obstore.get_range, key, start=start, end=end))
         if len(data) != end - start:
             raise _cut_off_error(name, start + len(data), end)
         return data
+
+    def _ask(self, request: Callable[..., Any], key: str, **arguments: int) -> Any:
+        answer = partial(request, self._store, key, **arguments)
+        return answer() if self._small is None else interruptible(answer)
 
     @contextmanager
     def _reading(self, name: str) -> Iterator[None]:
