@@ -27,6 +27,7 @@ from deltaproto.clients.requirements import (
     HARMLESS_UNLESS_KNOWN,
     HAZARDS_BY_FEATURE,
     UNNAMED_ROW_IDS,
+    UNTRACKED_FILES,
     TableRequirements,
     describe_hazard,
 )
@@ -166,12 +167,15 @@ def _affected_accesses(hazard: str) -> frozenset[Access]:
         return _NO_ACCESS
     if hazard == UNNAMED_ROW_IDS:
         return _WRITING
+    if hazard == UNTRACKED_FILES:
+        return _REWRITING
     return _CHECKING if hazard.startswith(EXPRESSION_PREFIX) else _EVERY_ACCESS
 
 
 _NO_ACCESS: frozenset[Access] = frozenset()
 _EVERY_ACCESS = frozenset(Access)
 _WRITING = _EVERY_ACCESS - READ_ACCESSES
+_REWRITING = frozenset({Access.DML, Access.MAINTAIN})
 _CHECKING = frozenset({Access.APPEND, Access.DML})
 
 

@@ -50,6 +50,7 @@ NAN_BOUNDS = "nan-bounds"
 EXPONENT_BOUNDS = "bounds-with-exponents"
 ROUNDED_TIMESTAMPS = "rounded-timestamp-bounds"
 UNNAMED_ROW_IDS = "unnamed-row-ids"
+UNTRACKED_FILES = "files-without-row-ids"
 APPEND_ONLY = "append-only"
 TYPE_PREFIX, EXPRESSION_PREFIX = "type ", "expression "
 """prefixes of hazards for a column type and for a construct in a constraint"""
@@ -110,6 +111,7 @@ _TEXTS = {
     EXPONENT_BOUNDS: "a minimum or maximum of a decimal column is stored with an exponent",
     ROUNDED_TIMESTAMPS: "statistics round timestamps down to milliseconds",
     UNNAMED_ROW_IDS: "row tracking is enabled without the names of its columns",
+    UNTRACKED_FILES: "row tracking is enabled, and a data file has no row ids",
     APPEND_ONLY: "the table is append-only",
 }
 BESIDE_BOOLEANS: Mapping[str, str] = {
@@ -159,7 +161,7 @@ HAZARDS_BY_FEATURE: Mapping[str, frozenset[str]] = {
     ),
     "deletionVectors": frozenset({VECTORS_ON_SPECIAL_PATHS}),
     "appendOnly": frozenset({APPEND_ONLY}),
-    "rowTracking": frozenset({UNNAMED_ROW_IDS}),
+    "rowTracking": frozenset({UNNAMED_ROW_IDS, UNTRACKED_FILES}),
 }
 """hazards that disappear once a feature is no longer used"""
 OF_FILE_WRITERS = frozenset({DELTA_RS_FILES, DELTA_RS_REWRITES})

@@ -19,7 +19,7 @@ from deltaproto.planning.ddl.user_statement import ParsedStatement, UserStatemen
 from deltaproto.planning.from_state import read_comments, table_from_state, with_history
 from deltaproto.planning.plan import Fingerprint
 from deltaproto.planning.predict.properties import TRUNCATION_RETENTION, retention_hours
-from deltaproto.planning.predict.table import ROW_TRACKING, Table
+from deltaproto.planning.predict.table import Table
 from deltaproto.planning.request import PlanInput
 from deltaproto.planning.search.cost import Files
 from deltaproto.policy.hazards import INCONSISTENCY_RULES
@@ -86,7 +86,6 @@ def load_plan_input(
         )._replace(
             absolute_without_vectors=census.absolute_without_vectors > 0,
             all_vectors=census.files_with_vectors == census.files,
-            untracked=made.table.on(ROW_TRACKING) and census.files_with_row_ids < census.files,
         ),
         files=Files(
             census.files,

@@ -42,6 +42,8 @@ def table_from_state(state: TableState) -> Table:
         vectors=traces.get(Trace.DELETION_VECTORS),
         v2_checkpoint=traces.get(Trace.V2_CHECKPOINT),
         row_ids=traces.get(Trace.ROW_IDS),
+        untracked=metadata.is_on(ROW_TRACKING) and traces.get(Trace.UNTRACKED_FILES) is True,
+        uncounted_files=traces.get(Trace.UNCOUNTED_FILES) is True,
         clustering=state.clustering_columns,
         partition_columns=metadata.partition_columns,
         stray_columns=None

@@ -71,6 +71,8 @@ class Trace(StrEnum):
     DELETION_VECTORS = "data files with deletion vectors"
     CHANGE_FILES = "change data files"
     ROW_IDS = "data files with base row ids"
+    UNTRACKED_FILES = "data files without base row ids"
+    UNCOUNTED_FILES = "data files without base row ids and without a number of rows"
     V2_CHECKPOINT = "a V2 checkpoint"
     COMMIT_TIMESTAMP = "an in-commit timestamp"
     DOMAINS = "metadata domains"

@@ -101,6 +101,10 @@ class Metadata:
             description=_text(action.get("description")),
         )
 
+    def is_on(self, key: str) -> bool:
+        """Return True if a boolean property is true."""
+        return (self.configuration.get(key) or "").strip().lower() == "true"
+
     @cached_property
     def schema_string(self) -> str | None:
         """The schema as stored, without credentials; None if it is missing."""

@@ -50,6 +50,12 @@ def judged(client: str, access: Access, hazard: str) -> Verdict:
         ("polars/scan@2.1.0", APPEND, BINARY, Verdict.WRONG),
         ("daft@0.7.26", APPEND, BINARY, Verdict.REFUSED),
         ("duckdb@1.5.5", APPEND, BINARY, Verdict.OK),
+        ("delta-spark@4.4.0", READ, requirements.UNTRACKED_FILES, Verdict.OK),
+        ("delta-spark@4.4.0", APPEND, requirements.UNTRACKED_FILES, Verdict.OK),
+        ("delta-spark@4.4.0", DML, requirements.UNTRACKED_FILES, Verdict.REFUSED),
+        ("delta-spark@4.4.0", Access.MAINTAIN, requirements.UNTRACKED_FILES, Verdict.REFUSED),
+        ("delta-spark@4.0.0", DML, requirements.UNTRACKED_FILES, Verdict.UNKNOWN),
+        ("delta-spark@4.0.0", APPEND, requirements.UNTRACKED_FILES, Verdict.OK),
     ],
 )
 def test_the_catalog_says_what_was_measured(

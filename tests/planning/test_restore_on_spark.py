@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from deltaproto.clients.requirements import UNTRACKED_FILES
 from deltaproto.plan_inputs.from_log import with_restored_versions
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.ddl.restore import FILES_MAY_BE_MISSING
+from deltaproto.planning.impact import end_state_of
 from deltaproto.planning.request import UpgradeRequest
+from deltaproto.planning.search.goals import requirements_after
 from deltaproto.planning.search.route import predict_statement
 from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.protocol.table_state import SparkSettings
@@ -268,13 +271,19 @@ def test_files_of_both_versions_have_no_row_ids_after_a_drop_of_row_tracking(
     ):
         before, said = predict(path, statement)
         assert before.untracked is True
+        assert UNTRACKED_FILES in planned(path).needs.hazards
         assert said.refusal is not None, statement
         assert said.refusal.sure is sure, statement
         agree(said, execute(delta_spark, path, statement))
-    for statement in (f"alter table {table} set tblproperties ({tracked})", update):
+    enable = f"alter table {table} set tblproperties ({tracked})"
+    before, said = predict(path, enable)
+    ending = end_state_of(said.table, before)
+    assert UNTRACKED_FILES not in requirements_after(planned(path).needs, ending).hazards
+    for statement in (enable, update):
         _, said = predict(path, statement)
         agree(said, execute(delta_spark, path, statement))
         assert planned(path).table.untracked is False
+        assert UNTRACKED_FILES not in planned(path).needs.hazards
 
 
 def require_rewrite_by_reorg(delta_spark: DeltaSpark, path: str) -> None:

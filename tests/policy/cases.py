@@ -10,6 +10,11 @@ from typing import Any, NamedTuple
 from tests.support.logs import Log, add, column, commit_info, metadata, protocol, schema_string
 
 Action = dict[str, Any]
+TRACKED = {
+    "delta.enableRowTracking": "true",
+    "delta.rowTracking.materializedRowIdColumnName": "_row-id-col",
+    "delta.rowTracking.materializedRowCommitVersionColumnName": "_row-commit-version-col",
+}
 Found = tuple[str, str | None]
 
 
@@ -778,6 +783,20 @@ CASES: tuple[Case, ...] = (
         protocol(1, 2),
         metadata({"delta.feature.deletionVectors": "supported"}),
         finds={("DP145", "deletionVectors")},
+    ),
+    # DP146 files-without-row-ids
+    case(
+        "a-file-without-row-ids",
+        listed("domainMetadata", "rowTracking"),
+        metadata(TRACKED),
+        add("a", baseRowId=0),
+        add("b"),
+        finds={("DP146", "rowTracking")},
+    ),
+    commits(
+        "row-ids-given-later",
+        [listed("domainMetadata", "rowTracking"), metadata(TRACKED), add()],
+        [add(baseRowId=0, dataChange=False)],
     ),
     case(
         "a-stored-version-that-is-refused",

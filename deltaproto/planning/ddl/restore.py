@@ -20,6 +20,7 @@ from deltaproto.planning.predict.outcome import (
     refusal_on_databricks,
 )
 from deltaproto.planning.predict.pending import stored_requests
+from deltaproto.planning.predict.set_properties import UNCOUNTED
 from deltaproto.planning.predict.table import (
     MAPPING_MODE,
     ROW_ID_COLUMNS,
@@ -49,6 +50,16 @@ _VECTORS = Refusal(
     "DELTA_ADDING_DELETION_VECTORS_DISALLOWED",
     "that version has files with deletion vectors, and disallows new ones",
     "restore a version from before delta.enableDeletionVectors was disabled",
+)
+ROW_IDS_MAY_BE_REFUSED = (
+    "Delta refuses the statement if that version has other files without a number of rows than "
+    "this one, because it cannot give row ids to them"
+)
+_UNCOUNTED = Refusal(
+    UNCOUNTED,
+    "that version has data files whose statistics lack the number of rows, and Delta Spark cannot "
+    "give row ids to them",
+    "drop rowTracking first",
 )
 _RESTORED = "it is unknown which columns, constraints and files RESTORE brings back"
 
@@ -89,6 +100,7 @@ class Restore(NamedTuple):
             clustering=None,
             partition_columns=table.partition_columns,
             stray_columns=None,
+            uncounted_files=None if table.uncounted_files else False,
             bounds_changed=True,
             unpredicted=_RESTORED,
         )
@@ -146,6 +158,10 @@ def _restore(table: Table, past: Table, engine: Engine) -> Outcome:
     protocol = table.protocol
     if not past.protocol.supported <= protocol.supported:
         protocol = past.protocol.merge(protocol)
+    if past.uncounted_files and "rowTracking" in protocol.supported:
+        if table.uncounted_files is False and engine.name is EngineName.DELTA_SPARK:
+            return Outcome(table, refusal=_UNCOUNTED)
+        warnings.append(ROW_IDS_MAY_BE_REFUSED)
     named = _with_row_id_names(table, past, engine)
     after = (
         consistency.complete_enablement(table, named)

@@ -98,6 +98,8 @@ class RowStatement(NamedTuple):
             table = table._replace(vectors=None)
         if self.removes and table.row_ids:
             table = table._replace(row_ids=None)
+        if self.removes and table.uncounted_files:
+            table = table._replace(uncounted_files=None)
         # Deletes rewrite files, too.
         table = table.with_new_files()
         table = with_new_rows(table)

@@ -67,11 +67,13 @@ def _possible(column: IndexedColumn) -> Iterator[Trace]:
 
 
 def follow_bounds(before: Table, after: Table, rewrites: Rewrite) -> Table:
-    """Return the table `after` a statement with what is known of its bounds.
+    """Return the table `after` a statement with what is known of its statistics.
 
     Args:
         rewrites: what the statement rewrites at most.
     """
+    if before.uncounted_files and rewrites not in (Rewrite.NONE, Rewrite.VECTORS):
+        after = after._replace(uncounted_files=False if after.rewritten else None)
     indexing = _indexing(before) != _indexing(after)
     rewritten = rewrites is not Rewrite.NONE
     if after.bounds is None or after.schema is None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from deltaproto.clients import requirements
 from deltaproto.planning.predict.schema import Struct, schema_json
-from deltaproto.planning.predict.table import CONSTRAINT_PREFIX, MAPPING_MODE, Table
+from deltaproto.planning.predict.table import CONSTRAINT_PREFIX, MAPPING_MODE, ROW_TRACKING, Table
 from deltaproto.policy.contents import find_contents
 from deltaproto.protocol.metadata import Metadata
 
@@ -33,13 +33,15 @@ def find_content_change(before: Table, after: Table) -> ContentChange:
     What both tables share is not compared, as a planned table does not show everything that the
     log does. If the columns are unknown, those that the statements added are compared.
     """
+    tracked = before.untracked and (after.untracked is False or not after.on(ROW_TRACKING))
+    removed = frozenset({requirements.UNTRACKED_FILES} if tracked else _NONE)
     if _contents(before) == _contents(after):
-        return ContentChange(after.added_hazards)
+        return ContentChange(after.added_hazards, removed)
     was, will = _hazards(before), _hazards(after)
     gone = was - will
     if after.schema is None:
         gone = frozenset(w for w in gone if w.startswith(requirements.EXPRESSION_PREFIX))
-    return ContentChange((will - was) | after.added_hazards, gone)
+    return ContentChange((will - was) | after.added_hazards, gone | removed)
 
 
 def hazards_of_columns(table: Table, columns: Struct) -> frozenset[str]:

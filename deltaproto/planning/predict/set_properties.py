@@ -43,6 +43,15 @@ from deltaproto.protocol.feature_catalog import FEATURE_PREFIX
 from deltaproto.protocol.properties import FORMATS, parse_formats
 
 SET, UNSET = "SET TBLPROPERTIES", "UNSET TBLPROPERTIES"
+UNCOUNTED = "DELTA_ROW_ID_ASSIGNMENT_WITHOUT_STATS"
+"""error class for files that need row ids, and whose number of rows the log does not have"""
+_BACKFILL = "ROW TRACKING BACKFILL"
+_UNCOUNTED = Refusal(
+    UNCOUNTED,
+    "Delta Spark cannot give row ids to data files whose statistics lack the number of rows, as "
+    "after CONVERT TO DELTA … NO STATISTICS",
+    "first write these files again, with UPDATE or INSERT OVERWRITE",
+)
 _CONVERTS = (
     "if the table has a catalog name, Delta Spark also converts the metadata, and fails with "
     "DELTA_MISSING_ICEBERG_CLASS if the delta-iceberg jar is missing"
@@ -61,14 +70,10 @@ def set_properties(
         return Outcome(table, refusal=refusal)
     commits: list[PredictedCommit] = []
     if properties.get(ROW_TRACKING, "").lower() == "true":
-        before = table
-        table, commits = _backfill_row_ids(table, engine)
-        unlisted = used_features(table, engine) - table.protocol.supported
-        if unlisted and before.protocol.writer_features is None:
-            refusal = _refuse_unlisted(unlisted)
-            if engine.name is EngineName.DATABRICKS:
-                refusal = refusal_on_databricks(refusal)
-            return Outcome(table, tuple(commits[:1]), refusal=refusal)
+        tracked = _enable_row_tracking(table, engine)
+        if tracked.refusal is not None:
+            return tracked
+        table, commits = tracked.table, [*tracked.commits]
     done = Outcome(table)
     if properties.get(MAPPING_MODE) == column_mapping.MODE_NONE:
         done = column_mapping.remove_mapping(table, engine, keep_mode=True)
@@ -153,6 +158,22 @@ def _refuse_unlisted(names: frozenset[str]) -> Refusal:
     )
 
 
+def _enable_row_tracking(table: Table, engine: Engine) -> Outcome:
+    """Predict the commits before the one that sets the property."""
+    after, commits = _backfill_row_ids(table, engine)
+    unlisted = used_features(after, engine) - after.protocol.supported
+    if unlisted and table.protocol.writer_features is None:
+        done, refusal = Outcome(after, tuple(commits[:1])), _refuse_unlisted(unlisted)
+    elif commits and commits[-1].operation == _BACKFILL and table.uncounted_files is not False:
+        upgraded = table._replace(protocol=after.protocol)
+        done = Outcome(upgraded, tuple(commits[:-1]))
+        refusal = _UNCOUNTED._replace(sure=table.uncounted_files is True)
+    else:
+        return Outcome(after, tuple(commits))
+    known = engine.name is EngineName.DELTA_SPARK
+    return done._replace(refusal=refusal if known else refusal_on_databricks(refusal))
+
+
 def _backfill_row_ids(table: Table, engine: Engine) -> tuple[Table, list[PredictedCommit]]:
     """Predict enabling row tracking: first the protocol, then ids for the files."""
     commits = []
@@ -163,7 +184,7 @@ def _backfill_row_ids(table: Table, engine: Engine) -> tuple[Table, list[Predict
     if not table.on(ROW_TRACKING) or table.untracked is not False:
         # A table without files needs no backfill.
         sure = table.on(ROW_TRACKING) and bool(table.untracked)
-        commits.append(PredictedCommit("ROW TRACKING BACKFILL", table.protocol, sure=sure))
+        commits.append(PredictedCommit(_BACKFILL, table.protocol, sure=sure))
     return table.with_new_files()._replace(untracked=False), commits
 
 

@@ -122,6 +122,8 @@ class Table(NamedTuple):
     """True if column mapping is enabled, and a column has no id or no physical name"""
     untracked: bool | None = False
     """True if row tracking is enabled, and some live files have no row ids; None: unknown"""
+    uncounted_files: bool | None = False
+    """True if some live files have neither row ids nor a number of rows; None: maybe no longer"""
     uncounted: bool = False
     """True if column mapping is enabled, and the table does not store the highest id"""
     ambiguous: bool | None = False

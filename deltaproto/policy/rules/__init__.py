@@ -27,6 +27,7 @@ from deltaproto.policy.rules import (
     feature_missing,
     file_layout,
     file_size_missing,
+    files_without_row_ids,
     implied_features_lost,
     incomplete_adds,
     invalid_isolation_level,
@@ -92,6 +93,7 @@ _MODULES: tuple[ModuleType, ...] = (
     constraint_constructs,
     misread_bounds,
     stored_protocol_request,
+    files_without_row_ids,
 )
 
 # Policy rules have `examine`. They are imported on first use, so a run that only inspects does

@@ -51,11 +51,13 @@ def flaws_of_add(add: Mapping[str, Any]) -> Iterator[Trace]:
         yield Trace.MISTYPED_ADDS
 
 
-def decode_usual_add(line: bytes) -> tuple[str, Mapping[str, str | None], str | None] | None:
-    """Return path, partition values and statistics of an `add` action without flaws.
+def decode_usual_add(
+    line: bytes,
+) -> tuple[str, Mapping[str, str | None], str | None, bool] | None:
+    """Return path, partition values, statistics and whether an `add` action has a base row id.
 
-    None if it may have flaws, or if the line has other actions. Decoding a line with a known form
-    is several times faster.
+    None if the action may have flaws, or if the line has other actions. Decoding a line with a
+    known form is several times faster.
     """
     try:
         add = _usual_decoder()(line).add
@@ -63,7 +65,7 @@ def decode_usual_add(line: bytes) -> tuple[str, Mapping[str, str | None], str | 
         return None
     if add.stats is not None and not are_readable(add.stats):
         return None
-    return add.path, add.partitionValues, add.stats
+    return add.path, add.partitionValues, add.stats, add.baseRowId is not None
 
 
 @cache
@@ -82,6 +84,7 @@ def _usual_decoder() -> Callable[[bytes], Any]:
             ("dataChange", bool),
             ("partitionValues", dict[str, str | None]),
             ("stats", str | None, None),
+            ("baseRowId", msgspec.Raw | None, None),
         ],
     )
     line = msgspec.defstruct("Line", [("add", add)], forbid_unknown_fields=True)

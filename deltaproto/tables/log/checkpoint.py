@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from deltaproto.tables.log.file_changes import FileChange
+from deltaproto.tables.log.file_statistics import has_row_count
 from deltaproto.tables.log.files import (
     Checkpoint,
     corrupt_error,
@@ -98,6 +99,8 @@ class StoredFile(NamedTuple):
     """whether it has a base row id"""
     statistics: str | None = None
     """as JSON; None if there are none, or if they are not wanted"""
+    counted: bool = False
+    """whether the wanted statistics have the number of rows"""
 
 
 class CheckpointFiles:
@@ -177,7 +180,10 @@ class CheckpointFiles:
                 text = stats if isinstance(stats, str) else None
                 other = stats is not None or rows is not None
                 self.statistics_without_json |= text is None and other
-                yield StoredFile(key, str(path), size, key != path, row_id is not None, text)
+                yield StoredFile(
+                    *(key, str(path), size, key != path, row_id is not None, text),
+                    counted=rows is not None or has_row_count(text),
+                )
 
 
 def checkpoint_adds(
@@ -228,14 +234,16 @@ def _read_sidecar_names(name: str, file: IO[bytes]) -> Iterator[str]:
 
 def file_from_add(add: Mapping[str, Any]) -> StoredFile:
     """Convert an `add` action of a commit."""
-    size, statistics = add.get("size"), add.get("stats")
+    size, stored = add.get("size"), add.get("stats")
+    statistics = stored if isinstance(stored, str) else None
     return StoredFile(
         file_key(add),
         str(add.get("path")),
         size if isinstance(size, int) else 0,
         bool(add.get("deletionVector")),
         add.get("baseRowId") is not None,
-        statistics if isinstance(statistics, str) else None,
+        statistics,
+        has_row_count(statistics),
     )
 
 

@@ -10,7 +10,7 @@ from deltaproto.protocol.table_state import NoteKind
 from deltaproto.tables.log.add_flaws import flaws_in_statistics
 from deltaproto.tables.log.checkpoint import CheckpointFiles, checkpoint_adds
 from deltaproto.tables.log.file_changes import FileChange
-from deltaproto.tables.log.files import Checkpoint
+from deltaproto.tables.log.files import Checkpoint, read_actions
 from deltaproto.tables.log.layout_evidence import LayoutEvidence, is_absolute
 from deltaproto.tables.log.parquet import UnsupportedParquet
 from deltaproto.tables.log.parquet.batches import read_batches
@@ -43,6 +43,7 @@ def has_absolute_paths(
         for name in _checkpoint_files(store, checkpoint):
             leaves = _add_statistics(store, name)
             layout.flaws.update(flaws_in_statistics(leaves or {}))
+            layout.untracked_in_checkpoint |= not _has_as_many(leaves, "baseRowId")
             if (texts := (leaves or {}).get("stats")) is not None:
                 layout.add_bounds(texts)
             answers.append(_has_absolute_by_bounds(leaves))
@@ -55,6 +56,51 @@ def has_absolute_paths(
         return None
     files = _sample_files(store, checkpoint, values=False)
     return None if files is None else any(is_absolute(file.path) for file in files)
+
+
+def has_every_statistics(store: LogStore, checkpoint: Checkpoint) -> bool:
+    """Return True if the footers of a checkpoint show that every data file has statistics as JSON.
+
+    Raises:
+        TableError: corrupt-log, when a part is not readable.
+    """
+    for name in _checkpoint_files(store, checkpoint):
+        if name.endswith(".json"):
+            with store.open(name) as file:
+                actions = read_actions(name, file, files=True, holding=b'"add"')
+                if any("add" in action for action in actions):
+                    return False
+            continue
+        if not _has_as_many(_add_statistics(store, name), "stats"):
+            return False
+    return True
+
+
+def _has_as_many(leaves: _Leaves | None, member: str) -> bool:
+    """Return True if every `add` action of a part certainly has the member."""
+    if leaves is None:
+        return False
+    files = leaves["path"].filled if "path" in leaves else 0
+    found = leaves[member].filled if member in leaves else 0
+    return files is not None and files == found
+
+
+def has_untracked_files(
+    store: LogStore, checkpoint: Checkpoint, layout: LayoutEvidence
+) -> bool | None:
+    """Return True if a file of a checkpoint has no row ids, and is still live after the commits.
+
+    None if that is unknown.
+    """
+    try:
+        for file in CheckpointFiles(store, checkpoint):
+            if not file.row_ids and not layout.replaces(file.path):
+                return True if layout.replaces_all else None
+    except TableError as error:
+        if error.code is not ErrorCode.CORRUPT_LOG:
+            raise
+        return None
+    return False
 
 
 def add_partition_paths(

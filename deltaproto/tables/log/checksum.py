@@ -221,7 +221,8 @@ def _traces_of_files(
     if isinstance(files, list) and len(files) == checksum.get("numFiles"):
         adds = [file for file in files if isinstance(file, dict)]
         traces[Trace.DELETION_VECTORS] = any(add.get("deletionVector") for add in adds)
-        traces[Trace.ROW_IDS] = any(add.get("baseRowId") is not None for add in adds)
+        tracked = [add.get("baseRowId") is not None for add in adds]
+        traces[Trace.ROW_IDS], traces[Trace.UNTRACKED_FILES] = any(tracked), not all(tracked)
         paths = [str(add.get("path")) for add in adds]
         traces[Trace.ABSOLUTE_PATHS] = any(map(is_absolute, paths))
         traces[Trace.NON_ASCII_PATHS] = not all(map(str.isascii, paths))

@@ -29,6 +29,8 @@ class FileChange(NamedTuple):
     """what an `add` action lacks"""
     statistics: str | None = None
     """readable statistics of the first added files of a commit; None for the others"""
+    row_ids: bool = False
+    """whether an `add` action has a base row id"""
 
 
 def changes_of_action(action: Mapping[str, Any], *, statistics: bool) -> Iterator[FileChange]:
@@ -41,7 +43,9 @@ def changes_of_action(action: Mapping[str, Any], *, statistics: bool) -> Iterato
         if isinstance(path, str):
             usable = statistics and kind == "add" and isinstance(stored, str)
             kept = stored if usable and Trace.UNREADABLE_STATISTICS not in flaws else None
-            yield FileChange(kind, path, values if isinstance(values, dict) else None, flaws, kept)
+            known = values if isinstance(values, dict) else None
+            row_ids = kind == "add" and file.get("baseRowId") is not None
+            yield FileChange(kind, path, known, flaws, kept, row_ids)
         elif flaws:
             yield FileChange(kind, "", None, flaws)
 
@@ -61,8 +65,8 @@ def usual_change(line: bytes, *, statistics: bool) -> FileChange | None:
     usual = decode_usual_add(line)
     if usual is None:
         return None
-    path, values, stored = usual
-    return FileChange("add", path, values, (), stored if statistics else None)
+    path, values, stored, row_ids = usual
+    return FileChange("add", path, values, (), stored if statistics else None, row_ids)
 
 
 def changes_in_line(line: bytes) -> Iterator[FileChange]:

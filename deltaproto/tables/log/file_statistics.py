@@ -32,6 +32,7 @@ MISREAD_BOUNDS = (
 _EXPONENT = re.compile(r"\d[eE][+-]?\d")
 _BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
 _WHOLE = re.compile(r"[+-]?\d{1,30}", re.ASCII)
+_COUNTED = re.compile(r'\{"numRecords":\d')
 _REMEMBERED = 512
 """number of schemas"""
 
@@ -39,19 +40,38 @@ _REMEMBERED = 512
 def are_readable(text: str) -> bool:
     """Return True if `text` is a JSON object whose `numRecords`, if it has one, is a number."""
     try:
-        # Only the fast decoder refuses half of a surrogate pair, as clients do.
-        if "msgspec" in sys.modules or "\\u" in text:
-            number = _fast_decoder()(text).numRecords
-        else:
-            found = _decode(text)
-            if not isinstance(found, dict):
-                return False
-            number = found.get("numRecords")
+        number = _row_count(text)
     except (ValueError, RecursionError):
         return False
     if type(number) is int:
         return -(1 << 63) <= number < 1 << 63
     return _fits(number, "long")
+
+
+def has_row_count(text: str | None) -> bool:
+    """Return True if the statistics of a file have its number of rows."""
+    if text is None or _COUNTED.match(text):
+        return text is not None
+    try:
+        return _row_count(text) is not None
+    except (ValueError, RecursionError):
+        return False
+
+
+def _row_count(text: str) -> Any:
+    """Return `numRecords` as it is stored; None if there is none.
+
+    Raises:
+        ValueError: if the text is not a JSON object.
+        RecursionError: if it is nested too deeply.
+    """
+    # Only the fast decoder refuses half of a surrogate pair, as clients do.
+    if "msgspec" in sys.modules or "\\u" in text:
+        return _fast_decoder()(text).numRecords
+    found = _decode(text)
+    if not isinstance(found, dict):
+        raise ValueError("not an object")
+    return found.get("numRecords")
 
 
 def compare_statistics(texts: Iterable[str], metadata: Metadata) -> set[Trace]:

@@ -74,6 +74,8 @@ def find_layout_traces(
         absolute, whole = absolute or True in answers, whole and None not in answers
     if absolute or whole or not every_commit:
         found[Trace.ABSOLUTE_PATHS] = absolute
+    if whole and metadata.is_on("delta.enableRowTracking"):
+        found.update(_find_untracked(store, bases, floor, layout))
     flaws_known = whole or not every_commit
     columns = partition_types(metadata)
     if columns and base is None:
@@ -83,15 +85,13 @@ def find_layout_traces(
         from deltaproto.tables.log.checkpoint_layout import add_partition_paths
 
         whole &= add_partition_paths(store, base, columns, layout)
-    for trace, shown in (
-        (Trace.NON_ASCII_PATHS, layout.non_ascii),
-        (Trace.ESCAPED_PATHS, layout.escaped),
-    ):
+    of_paths = ((Trace.NON_ASCII_PATHS, layout.non_ascii), (Trace.ESCAPED_PATHS, layout.escaped))
+    for trace, shown in of_paths:
         if shown or whole or not every_commit or not by_text:
             found[trace] = shown
-    for trace, shown in layout.partitions.traces(columns).items():
-        if shown or whole or not every_commit or not columns:
-            found[trace] = shown
+    known = whole or not every_commit or not columns
+    of_partitions = layout.partitions.traces(columns).items()
+    found.update({trace: shown for trace, shown in of_partitions if shown or known})
     flaws, compared = layout.find_flaws(metadata), len(layout.statistics)
     found.update({flaw: flaw in flaws for flaw in FLAWS if flaws_known or flaw in flaws})
     writers = _read_older(store, listing, floor, layout) if every_commit and whole else False
@@ -107,6 +107,24 @@ def find_layout_traces(
     flaws = flaws | compare_statistics(layout.statistics[compared:], metadata)
     found.update(layout.select_bounds(flaws, version))
     return found
+
+
+def _find_untracked(
+    store: LogStore, bases: list[Checkpoint], floor: int, layout: LayoutEvidence
+) -> dict[Trace, bool]:
+    """Return whether a live file has no row ids; nothing if that is unknown.
+
+    Args:
+        floor: the version of the newest checkpoints, `bases`.
+    """
+    untracked: bool | None = False
+    if layout.untracked:
+        untracked = True if layout.replaces_all and min(layout.commits) > floor else None
+    elif layout.untracked_in_checkpoint and bases:
+        from deltaproto.tables.log.checkpoint_layout import has_untracked_files
+
+        untracked = has_untracked_files(store, bases[0], layout)
+    return {} if untracked is None else {Trace.UNTRACKED_FILES: untracked}
 
 
 def _read_partitions(

@@ -60,6 +60,12 @@ class LayoutEvidence:
         self.delta_rs_rewrites = False
         """the same, by a DELETE, UPDATE or MERGE"""
         self.byte_order_mark = False
+        self.untracked = False
+        """a live file that one of these commits added has no row ids"""
+        self.untracked_in_checkpoint = False
+        """a file in the newest checkpoint may have no row ids"""
+        self.replaces_all = True
+        """`replaces` knows every path"""
         self.flaws: set[Trace] = set()
         """what `add` actions of these commits lack; see also `find_flaws`"""
         self.statistics: list[str] = []
@@ -82,6 +88,7 @@ class LayoutEvidence:
         self.damage: list[Note] = []
         """files of the log that cannot be read, although clients need them to find data files"""
         self._removed: set[str] = set()
+        self._tracked: set[str] = set()
 
     def add_damage(self, kind: NoteKind, message: str) -> None:
         """Add a file that cannot be read."""
@@ -101,8 +108,8 @@ class LayoutEvidence:
         self.commits.add(version)
         self.byte_order_mark |= mark
         added = False
-        removed = set[str]()
-        for number, (action, path, values, flaws, statistics) in enumerate(files):
+        removed, tracked = set[str](), set[str]()
+        for number, (action, path, values, flaws, statistics, row_ids) in enumerate(files):
             self.flaws.update(flaws)
             if action == "add" and path not in self._removed:
                 seen = number < MOST_STATISTICS and len(self.statistics) < _MOST_STATISTICS
@@ -117,16 +124,28 @@ class LayoutEvidence:
                 few = len(self._removed) + len(removed) < _MOST_REMOVED
                 if few or absolute or non_ascii or values != {}:
                     removed.add(path)
+                else:
+                    self.replaces_all = False
             elif path not in self._removed:
                 self.absolute |= absolute
                 self.non_ascii |= non_ascii
                 if action == "add":
                     self.partitions.add(path, values)
+                    # Enabling row tracking adds files again.
+                    if row_ids:
+                        tracked.add(path)
+                    elif path not in self._tracked:
+                        self.untracked = True
         self._removed |= removed
+        self._tracked |= tracked
         if STORING in str(info.get("operationParameters")):
             self.stores_partitions = False
         if added:
             self._written(info)
+
+    def replaces(self, path: str) -> bool:
+        """Return True if one of these commits removed a file, or added it with row ids."""
+        return path in self._removed or path in self._tracked
 
     def find_flaws(self, metadata: Metadata) -> set[Trace]:
         """Return what `add` actions of these commits lack, and how they contradict the schema."""

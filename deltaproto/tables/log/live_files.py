@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.tables.log.checkpoint import CheckpointFiles, StoredFile, file_from_add, file_key
+from deltaproto.tables.log.checkpoint_layout import has_every_statistics
 from deltaproto.tables.log.commits import read_commits, state_from_checkpoint
 from deltaproto.tables.log.files import Checkpoint, LogListing, corrupt_error, read_actions
 from deltaproto.tables.log.layout_evidence import is_absolute
@@ -30,6 +31,8 @@ class LiveFile(NamedTuple):
     checkpoint, the version of the checkpoint"""
     absolute: bool = False
     """whether its path is absolute"""
+    counted: bool | None = None
+    """whether its statistics have the number of rows; None: not known, for files of a checkpoint"""
 
 
 class LiveFiles:
@@ -65,8 +68,14 @@ class LiveFiles:
     def _add(self, file: StoredFile, version: int) -> None:
         known = self.files.get(file.key)
         since = self._removed.get(file.path, version if known is None else known.since)
-        absolute = is_absolute(file.path)
-        self.files[file.key] = LiveFile(file.size, file.vector, file.row_ids, since, absolute)
+        self.files[file.key] = LiveFile(
+            file.size,
+            file.vector,
+            file.row_ids,
+            since,
+            is_absolute(file.path),
+            file.counted,
+        )
         self._added[file.path] = file.key
 
     def _remove(self, key: str, path: str) -> None:
@@ -137,6 +146,24 @@ class LiveStatistics:
             stored = CheckpointFiles(self._store, base, statistics=True)
             yield from stored
             self.complete = not stored.statistics_without_json
+
+
+def has_uncounted_files(store: LogStore, live: LiveFiles) -> bool:
+    """Return True if a live file has neither row ids nor a number of rows in its statistics.
+
+    The statistics in a checkpoint are read only if its footers show fewer of them than files.
+
+    Raises:
+        TableError: corrupt-log, when the checkpoint cannot be read.
+    """
+    without_ids = {key: file for key, file in live.files.items() if not file.row_ids}
+    if any(file.counted is False for file in without_ids.values()):
+        return True
+    left = {key for key, file in without_ids.items() if file.counted is None}
+    if live.base is None or not left or has_every_statistics(store, live.base):
+        return False
+    stored = CheckpointFiles(store, live.base, statistics=True)
+    return any(file.key in left and not file.counted for file in stored)
 
 
 def _from_checkpoint(store: LogStore, listing: LogListing, version: int) -> LiveFiles:

@@ -19,7 +19,7 @@ from deltaproto.tables.log.file_statistics import (
     compare_statistics,
 )
 from deltaproto.tables.log.files import LogListing, read_actions
-from deltaproto.tables.log.live_files import LiveStatistics, read_live_files
+from deltaproto.tables.log.live_files import LiveStatistics, has_uncounted_files, read_live_files
 from deltaproto.tables.log.log_retention import LogAging, LogFile
 from deltaproto.tables.log.snapshot import parse_metadata_action
 from deltaproto.tables.storage.interface import LogStore
@@ -265,6 +265,8 @@ def find_file_traces(
     found = {
         Trace.DELETION_VECTORS: any(file.vector for file in live.files.values()),
         Trace.ROW_IDS: any(file.row_ids for file in live.files.values()),
+        Trace.UNTRACKED_FILES: not all(file.row_ids for file in live.files.values()),
+        Trace.UNCOUNTED_FILES: has_uncounted_files(store, live),
     }
     if live.base is not None:
         found[Trace.V2_CHECKPOINT] = live.v2

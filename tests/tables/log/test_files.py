@@ -86,6 +86,7 @@ def test_every_action_is_read_or_left_out_as_requested(
             each[kind].get("partitionValues"),
             tuple(flaws_of_add(each[kind])) if kind == "add" else (),
             None,
+            kind == "add" and each[kind].get("baseRowId") is not None,
         )
         for each in plain
         for kind in ("add", "remove")
@@ -103,7 +104,8 @@ def test_the_first_commit_info_is_the_commits() -> None:
     lines = [{"add": {"path": "p"}}, {"commitInfo": first}, {"commitInfo": second}]
     text = b"\n".join(json.dumps(each).encode() for each in lines)
     _, (info, named, _) = read(text)
-    assert (info, named) == (first, [("add", "p", None, tuple(flaws_of_add({"path": "p"})), None)])
+    flaws = tuple(flaws_of_add({"path": "p"}))
+    assert (info, named) == (first, [("add", "p", None, flaws, None, False)])
     assert commit_info(read_actions("0.json", io.BytesIO(text))) == first
     assert commit_info([{"commitInfo": None}, {"commitInfo": 3}, {"commitInfo": second}]) == second
     assert commit_info([{"add": {}}]) == {}

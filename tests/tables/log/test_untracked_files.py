@@ -1,0 +1,110 @@
+"""Data files without row ids, while row tracking is enabled."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from deltaproto.inspection.inspect import inspect_table
+from deltaproto.inspection.interface import ReadRequest
+from deltaproto.protocol.feature import Trace
+from deltaproto.tables.log import layout_evidence
+from deltaproto.tables.log.reader import LogReader
+from tests.support.logs import Log, add, commit_info, metadata, protocol
+
+NAMES = ["domainMetadata", "rowTracking", "v2Checkpoint"]
+MODERN = protocol(3, 7, ["v2Checkpoint"], NAMES)
+ENABLED = metadata({"delta.enableRowTracking": "true"})
+V2_JSON = ".checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json"
+IDS: dict[str, Any] = {"baseRowId": 0, "defaultRowCommitVersion": 1}
+
+
+def remove(path: str) -> dict[str, Any]:
+    return {"remove": {"path": path, "dataChange": True}}
+
+
+def is_untracked(log: Log) -> bool | None:
+    """What `inspect` finds, which is what searching every file finds."""
+    found = LogReader(every_commit=True).read(log.table).traces.get(Trace.UNTRACKED_FILES)
+    exact = LogReader(look_in_files=True).read(log.table).traces[Trace.UNTRACKED_FILES]
+    assert found in (None, exact)
+    return found
+
+
+# The actions of each commit after the first.
+COMMITS: dict[str, tuple[list[list[dict[str, Any]]], bool]] = {
+    "no files": ([], False),
+    "all have ids": ([[add("a", **IDS), add("b", **IDS)]], False),
+    "one has none": ([[add("a", **IDS), add("b")]], True),
+    "ids are given later": ([[add("a")], [add("b")], [add("a", **IDS), add("b", **IDS)]], False),
+    "ids are given to one": ([[add("a"), add("b")], [add("b", **IDS)]], True),
+    "ids are taken": ([[add("a", **IDS)], [add("a")]], True),
+    "the file is removed": ([[add("a")], [remove("a"), add("b", **IDS)]], False),
+    "a vector is added": ([[add("a")], [remove("a"), add("a", **IDS)]], False),
+    "the file comes back": ([[add("a")], [remove("a")], [add("a")]], True),
+}
+
+
+@pytest.mark.parametrize("name", COMMITS)
+def test_commits_show_files_without_ids(name: str, log: Log) -> None:
+    commits, untracked = COMMITS[name]
+    log.commit(0, MODERN, ENABLED)
+    for version, actions in enumerate(commits, 1):
+        log.commit(version, *actions)
+    assert is_untracked(log) is untracked
+
+
+@pytest.mark.parametrize("name", COMMITS)
+def test_large_commits_show_the_same(name: str, log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("msgspec")
+    monkeypatch.setattr("deltaproto.tables.log.files._FAST_FROM_BYTES", 1)
+    monkeypatch.setattr("deltaproto.tables.log.files._PARSE_ALL_BYTES", 1)
+    test_commits_show_files_without_ids(name, log)
+
+
+# The files of a checkpoint, and the actions of a later commit.
+CHECKPOINTS: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]], bool]] = {
+    "no files": ([], [add("a", **IDS)], False),
+    "all have ids": ([add("a", **IDS)], [add("b", **IDS)], False),
+    "one has none": ([add("a", **IDS), add("b")], [], True),
+    "ids are given later": ([add("a"), add("b")], [add("a", **IDS), add("b", **IDS)], False),
+    "the file is removed": ([add("a"), add("b", **IDS)], [remove("a")], False),
+    "a commit adds one": ([add("a", **IDS)], [add("b")], True),
+}
+
+
+@pytest.mark.parametrize("name", CHECKPOINTS)
+@pytest.mark.parametrize("suffix", [".checkpoint.parquet", V2_JSON])
+def test_checkpoints_show_files_without_ids(name: str, suffix: str, log: Log) -> None:
+    files, actions, untracked = CHECKPOINTS[name]
+    log.checkpoint(4, MODERN, ENABLED, *files, suffix=suffix).commit(5, *actions)
+    assert is_untracked(log) is untracked
+
+
+def test_more_removed_files_than_are_remembered_leave_it_unknown(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(layout_evidence, "_MOST_REMOVED", 1)
+    gone = {"partitionValues": {}}
+    removed = [{"remove": {**remove(each)["remove"], **gone}} for each in ("a", "b")]
+    log.commit(0, MODERN, ENABLED).commit(1, add("a"), add("b")).commit(2, *removed)
+    assert is_untracked(log) is None
+
+
+@pytest.mark.parametrize("rows", [0, None])
+def test_a_checksum_shows_files_without_ids(rows: int | None, log: Log) -> None:
+    file = add("a", baseRowId=rows)
+    log.commit(0, MODERN, ENABLED).commit(1, commit_info(txnId="x"), file)
+    log.checksum(
+        1, MODERN, ENABLED, numFiles=1, allFiles=[file["add"]], txnId="x", domainMetadata=[]
+    )
+    traces = LogReader().read(log.table).traces
+    assert traces[Trace.UNTRACKED_FILES] is (rows is None)
+
+
+def test_a_table_without_row_tracking_has_no_finding(log: Log) -> None:
+    log.commit(0, protocol(1, 2), metadata(), add())
+    inspection = inspect_table(log.table, ReadRequest())
+    assert "DP146" not in json.dumps([each.rule for each in inspection.findings])
