@@ -194,9 +194,7 @@ def _with_row_id_names(table: Table, past: Table, engine: Engine) -> Table:
     # Delta first adds what the properties require, and the features of that version later.
     required = upgrade_for_properties(table.protocol, past.configuration, engine)
     if "rowTracking" in required.supported:
-        # New names are random.
-        names = {key: table.configuration.get(key, "_row-id-col") for key in ROW_ID_COLUMNS}
-        after = after.with_properties(names)
+        after = after.with_row_id_names(table.configuration)
     stored = [past.configuration.get(key) for key in ROW_ID_COLUMNS]
     left = any(stored) and stored != [after.configuration.get(key) for key in ROW_ID_COLUMNS]
     return after._replace(stray_columns=None) if left else after

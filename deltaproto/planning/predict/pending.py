@@ -23,7 +23,12 @@ from deltaproto.planning.predict.auto_enable import (
 )
 from deltaproto.planning.predict.outcome import Outcome, Refusal
 from deltaproto.planning.predict.schema import SameSchema, Struct
-from deltaproto.planning.predict.table import MIN_READER_VERSION, MIN_WRITER_VERSION, Table
+from deltaproto.planning.predict.table import (
+    MIN_READER_VERSION,
+    MIN_WRITER_VERSION,
+    ROW_TRACKING,
+    Table,
+)
 from deltaproto.planning.predict.validation import (
     requested_versions,
     validate_catalog_only,
@@ -209,6 +214,20 @@ def stores_metadata(operation: str, table: Table) -> bool:
         # On a table with the feature, only the domain changes.
         return "clustering" not in table.protocol.supported
     return operation not in _KEEPS_METADATA
+
+
+def follow_metadata(before: Table, outcome: Outcome) -> Table:
+    """Return the table after a statement with what Delta assigns when it stores metadata."""
+    after = outcome.table
+    storing = [each for each in outcome.commits if stores_metadata(each.operation, before)]
+    if any(each.sure for each in storing):
+        after = after._replace(unmapped=False, uncounted=False)
+    named = any(
+        (each.sure or not before.on(ROW_TRACKING)) and each.operation not in _KEEPS_REQUESTS
+        for each in storing
+    )
+    tracked = "rowTracking" in after.protocol.supported
+    return after.with_row_id_names(after.configuration) if named and tracked else after
 
 
 def _unlisted(table: Table, engine: Engine) -> frozenset[str]:

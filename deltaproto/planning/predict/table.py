@@ -44,6 +44,7 @@ ROW_ID_COLUMNS = (
     "delta.rowTracking.materializedRowCommitVersionColumnName",
 )
 """properties that name the data file columns with the ids of rewritten rows"""
+_RANDOM = "a random name"
 _INTERVAL = 10
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _NOTHING_LEFT: Mapping[str, float] = MappingProxyType({})
@@ -179,6 +180,10 @@ class Table(NamedTuple):
         for key in keys:
             kept.pop(key, None)
         return self._replace(configuration=kept)
+
+    def with_row_id_names(self, names: Mapping[str, str]) -> Table:
+        """Return the table with these names of the columns for row ids; missing ones are random."""
+        return self.with_properties({key: names.get(key, _RANDOM) for key in ROW_ID_COLUMNS})
 
     def waited(self, hours: float = 0) -> Table:
         """Return the table after a wait: removable history can now be removed."""

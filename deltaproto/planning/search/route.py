@@ -14,7 +14,7 @@ from deltaproto.planning.predict.bounds import follow_bounds
 from deltaproto.planning.predict.collations import COLLATED
 from deltaproto.planning.predict.drop_feature import EMPTY_COMMIT, HISTORY_ERROR
 from deltaproto.planning.predict.outcome import REMOVE_MAPPING, Outcome, Refusal
-from deltaproto.planning.predict.pending import has_pending, settling_keys, stores_metadata
+from deltaproto.planning.predict.pending import follow_metadata, has_pending, settling_keys
 from deltaproto.planning.predict.properties import (
     LOG_RETENTION,
     TRUNCATION_RETENTION,
@@ -166,9 +166,7 @@ def predict_statement(statement: Statement, table: Table, engine: Engine) -> Out
         return Outcome(table, refusal=unreadable)
     outcome = _refuse_unreadable(outcome, table, engine)
     outcome = _refuse_unknown_feature(outcome, table, engine)
-    after = outcome.table
-    if any(commit.sure and stores_metadata(commit.operation, table) for commit in outcome.commits):
-        after = after._replace(unmapped=False, uncounted=False)
+    after = follow_metadata(table, outcome)
     if outcome.commits:
         after = follow_bounds(table, after, outcome.rewrites)
     if _adds_collation(table, after):
