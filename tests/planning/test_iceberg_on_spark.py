@@ -11,6 +11,7 @@ from tests.planning.oracle import agree, execute, look
 from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import RUNNING, needs_feature
 
+ATOMIC = "delta.universalFormat.iceberg.atomicConversion.supported"
 # Columns and properties (with column mapping); then IcebergCompat versions to switch on (2) or off
 # (-2), and statements.
 TABLES: dict[str, tuple[str, str, list[int | str]]] = {
@@ -159,5 +160,5 @@ def test_each_statement_does_what_was_predicted(
         after = look(path)
         assert after.protocol == said.table.protocol, each.text
         assert after.schema == said.table.schema, each.text
-        for key in ("delta.columnMapping.mode", "delta.enableRowTracking"):
+        for key in ("delta.columnMapping.mode", "delta.enableRowTracking", ATOMIC):
             assert after.configuration.get(key) == said.table.configuration.get(key), each.text

@@ -475,7 +475,7 @@ def test_collections_as_the_log_stores_them() -> None:
         ),
         (
             "insert into t replace where a values (1)",
-            RowStatement("WRITE", True, True, True, words=RowClauses(opaque=True)),
+            RowStatement("WRITE", True, True, True, words=RowClauses(where="a", values=(("1",),))),
         ),
         (
             "with u as (select 1) insert into t select * from u",

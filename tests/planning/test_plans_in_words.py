@@ -317,7 +317,7 @@ def cases() -> dict[str, Case]:
         "own-by-path": (
             generating._replace(sql="delta.`/t`"),
             UpgradeRequest(
-                statements=tuple(parse_script("insert into delta.`/t/` values (1); " + OWN))
+                statements=tuple(parse_script("insert into delta.`/t/` (id) values (1); " + OWN))
             ),
         ),
         "own-elsewhere": (

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.planning.oracle import agree, execute, look, predict
 from tests.planning.predicted_needs import load, needs_after
 from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import RUNNING, needs_delta
@@ -99,3 +100,26 @@ def test_spark_leaves_the_traces_that_a_plan_predicts(
     real = load(path).needs
     for feature in real.protocol.supported & {*FEATURES}:
         assert said.holds(feature) in (None, real.holds(feature)), feature
+
+
+@needs_delta("4.4", "the drop of typeWidening")
+@pytest.mark.parametrize("rewritten", [True, False])
+def test_files_with_older_types_lose_their_deletion_vectors(
+    rewritten: bool, delta_spark: DeltaSpark, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t")
+    table, rows = f"delta.`{path}`", "select cast(id as int) from range(0, 9, 1, 1)"
+    widen = f"alter table {table} alter column id type bigint"
+    insert = f"insert into {table} {rows}"
+    for statement in (
+        f"create table {table} (id int) using delta "
+        f"tblproperties ('delta.enableTypeWidening'='true', {VECTORS})",
+        *((insert, widen) if rewritten else (widen, insert)),
+        f"delete from {table} where id = 3",
+    ):
+        delta_spark.sql(statement)
+    drop = f"alter table {table} drop feature typeWidening"
+    _, said = predict(path, drop)
+    assert said.table.vectors is None
+    agree(said, execute(delta_spark, path, drop))
+    assert look(path).vectors is not rewritten

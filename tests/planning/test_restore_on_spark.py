@@ -275,6 +275,12 @@ def test_files_of_both_versions_have_no_row_ids_after_a_drop_of_row_tracking(
         assert said.refusal is not None, statement
         assert said.refusal.sure is sure, statement
         agree(said, execute(delta_spark, path, statement))
+    for statement, left in (
+        (f"insert overwrite {table} values (1)", None),
+        (f"truncate table {table}", None),
+        (f"replace table {table} (id bigint) using delta", False),
+    ):
+        assert predict(path, statement)[1].table.untracked is left
     enable = f"alter table {table} set tblproperties ({tracked})"
     before, said = predict(path, enable)
     ending = end_state_of(said.table, before)

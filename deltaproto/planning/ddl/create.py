@@ -198,7 +198,7 @@ class CreateTable(NamedTuple):
         after = table._replace(configuration=self._configuration(table))
         if iceberg.enabled_version(after) and not after.mapped:
             after = after.with_properties({MAPPING_MODE: "name"})
-        after = iceberg.complete_row_tracking(after)
+        after = iceberg.complete_row_tracking(iceberg.with_atomic_conversion(after, engine))
         named = after.with_schema(schema)._replace(partition_columns=self._partitions())
         refusal = validate_columns(table._replace(geospatial=()), named)
         if refusal is not None:
@@ -231,6 +231,7 @@ class CreateTable(NamedTuple):
             protocol=enabled,
             vectors=False,
             row_ids=None if tracked else False,
+            untracked=False,
             clustering=self.clustered,
             partition_columns=self._partitions(),
             domains=None if table.domains or self.clustered or tracked else table.domains,

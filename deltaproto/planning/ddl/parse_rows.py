@@ -95,6 +95,9 @@ def _parse_insert(cursor: Cursor, evolves: bool) -> ParsedRowStatement:
         refusal = Refusal(error, "() is neither a list of columns nor a row", remedy)
         refused = RefusedStatement(refusal, on_databricks=True)
         return ParsedRowStatement(refused, target, Operation.INSERT)
+    unsupported = _refuse_replace(words) if "REPLACE" in words and not overwrite else None
+    if unsupported is not None:
+        return ParsedRowStatement(unsupported, target, Operation.DELETE)
     # VALUES always adds rows; a query may return none.
     sure = "VALUES" in words and "SELECT" not in words
     operation = Operation.DELETE if replaces else Operation.INSERT
@@ -103,6 +106,23 @@ def _parse_insert(cursor: Cursor, evolves: bool) -> ParsedRowStatement:
         operation = Operation.MERGE
     rows = RowStatement("WRITE", True, replaces, sure, evolves, _parse_insert_clauses(cursor))
     return ParsedRowStatement(rows, target, operation)
+
+
+def _refuse_replace(words: list[str]) -> RefusedStatement | None:
+    """Refuse REPLACE after columns, and REPLACE USING and ON, which only Databricks supports."""
+    at = words.index("REPLACE")
+    if words[0] == "(" and words[at - 1] == ")" and words.index(")") == at - 1:
+        message = "a list of columns and REPLACE exclude each other"
+        return RefusedStatement(Refusal("PARSE_SYNTAX_ERROR", message, "remove the columns"))
+    if words[at + 1 : at + 2] not in (["USING"], ["ON"]):
+        return None
+    return RefusedStatement(
+        Refusal(
+            "UNSUPPORTED_FEATURE.TABLE_OPERATION",
+            f"INSERT … REPLACE {words[at + 1]} is a statement of Databricks",
+            "use REPLACE WHERE or MERGE",
+        )
+    )
 
 
 def _parse_row_clauses(cursor: Cursor, target: Path) -> RowClauses:
@@ -138,6 +158,9 @@ def _parse_insert_clauses(cursor: Cursor) -> RowClauses:
     try:
         if cursor.keys(1) == ("(",) and cursor.keys(2) != ("(", "SELECT"):
             words = words._replace(columns=tuple(cursor.listed(cursor.path)))
+        cursor.take("BY", "NAME")
+        if cursor.take("REPLACE", "WHERE"):
+            words = words._replace(where=cursor.until("VALUES", "SELECT", "WITH", "FROM", "TABLE"))
         if not cursor.take("VALUES"):
             return words._replace(opaque=True)
         rows = [tuple(_parse_row(cursor))]

@@ -140,6 +140,28 @@ def resolve_delete_condition(
     return resolve_condition(table, expression, names, engine)
 
 
+def resolve_replace_condition(table: Table, expression: str, engine: Engine) -> Resolution:
+    """Check the condition of INSERT … REPLACE WHERE, whose columns have no qualifiers."""
+    found = resolve_expression(expression, table.schema, ())
+    refusal = found.refusal
+    if refusal is not None:
+        known = refusal.error.startswith("UNRESOLVED_")
+        return _row_resolution(refusal, engine) if known else Resolution(unresolved=True)
+    if found.queries:
+        error = "UNSUPPORTED_FEATURE.OVERWRITE_BY_SUBQUERY"
+        refusal = Refusal(error, "REPLACE WHERE does not support subqueries", "use MERGE")
+    elif found.functions & NON_DETERMINISTIC:
+        error, message = "INVALID_NON_DETERMINISTIC_EXPRESSIONS", f"{expression} is random"
+        refusal = Refusal(error, message, _CORRECT)
+    elif found.known and found.type != BOOLEAN:
+        refusal = Refusal("", f"{expression} is not a boolean", _CORRECT)
+    return (
+        Resolution(unresolved=not found.known)
+        if refusal is None
+        else _row_resolution(refusal, engine)
+    )
+
+
 def resolve_value(
     table: Table, expression: str, kind: Type, names: Iterable[str], engine: Engine
 ) -> Resolution:

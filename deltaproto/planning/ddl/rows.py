@@ -14,6 +14,7 @@ from deltaproto.planning.ddl.resolution import (
     Resolution,
     resolve_condition,
     resolve_delete_condition,
+    resolve_replace_condition,
     resolve_value,
 )
 from deltaproto.planning.engine import Engine
@@ -89,7 +90,9 @@ class RowStatement(NamedTuple):
         judged = self._judged(table, engine)
         if judged.refusal is not None:
             return Outcome(table, refusal=judged.refusal)
-        by_row = self.adds and _has_row_checks(table)
+        # REPLACE WHERE accepts only rows that fulfill the condition.
+        replaces = self.operation == "WRITE" and bool(self.words.where)
+        by_row = self.adds and (replaces or _has_row_checks(table))
         commit = PredictedCommit(
             self.operation, table.protocol, sure=self.sure and not judged.unresolved and not by_row
         )
@@ -98,8 +101,12 @@ class RowStatement(NamedTuple):
             table = table._replace(vectors=None)
         if self.removes and table.row_ids:
             table = table._replace(row_ids=None)
-        if self.removes and table.uncounted_files:
-            table = table._replace(uncounted_files=None)
+        if self.removes:
+            # Maybe of the last such file.
+            table = table._replace(
+                untracked=None if table.untracked else table.untracked,
+                uncounted_files=None if table.uncounted_files else table.uncounted_files,
+            )
         # Deletes rewrite files, too.
         table = table.with_new_files()
         table = with_new_rows(table)
@@ -128,6 +135,8 @@ class RowStatement(NamedTuple):
         words = self.words
         if self.operation == "WRITE":
             yield from _resolve_insert(table, schema, words, engine)
+            if words.where:
+                yield resolve_replace_condition(table, words.where, engine)
             return
         if words.where:
             judge = resolve_delete_condition if self.operation == "DELETE" else resolve_condition
@@ -186,10 +195,9 @@ def _resolve_insert(
             error = "COLUMN_ALREADY_EXISTS"
             yield Resolution(Refusal(error, f"{dotted_path(path)} is listed twice", "list it once"))
         targets.append(found)
-    if any(c.generated is not None or c.identity for _, c in walk_columns(schema)):
-        # The columns that a row must have depend on how columns are generated.
+    if any(map(_is_computed, schema.columns)):
+        # Whether values are accepted depends on how columns are generated.
         yield Resolution(unresolved=True)
-        return
     if words.columns is None:
         targets = [*schema.columns]
     if len({len(row) for row in words.values}) > 1:
@@ -203,14 +211,15 @@ def _resolve_insert(
             return
         # By position, Spark casts the values before it counts them.
         for expression, column in zip(row, targets, strict=False):
-            yield resolve_value(
-                table._replace(schema=Struct(())), expression, column.type, (), engine
-            )
+            if not column.identity:
+                alone = table._replace(schema=Struct(()))
+                yield resolve_value(alone, expression, column.type, (), engine)
         if not counted:
             yield Resolution(_column_count_refusal(row, targets, named=False))
             return
     yield from _refuse_equal_names(schema, named=words.columns is not None)
-    missing = [c.name for c in schema.columns if not c.nullable and c.default is None]
+    required = (c for c in schema.columns if not (c.nullable or _is_computed(c)))
+    missing = [column.name for column in required if column.default is None]
     absent = [name for name in missing if name not in [c.name for c in targets]]
     if absent:
         yield Resolution(
@@ -220,6 +229,10 @@ def _resolve_insert(
                 "add it to the statement",
             )
         )
+
+
+def _is_computed(column: Column) -> bool:
+    return column.generated is not None or column.identity
 
 
 def _refuse_equal_names(schema: Struct, *, named: bool) -> Iterator[Resolution]:

@@ -11,7 +11,12 @@ from deltaproto.planning.ddl.resolution import UNRESOLVED, resolve_check_constra
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict.auto_enable import upgrade_for_properties
 from deltaproto.planning.predict.consistency import refuse_constraint_change
-from deltaproto.planning.predict.iceberg import KEY, enabled_version, validate_change
+from deltaproto.planning.predict.iceberg import (
+    KEY,
+    enabled_version,
+    validate_change,
+    with_atomic_conversion,
+)
 from deltaproto.planning.predict.outcome import (
     Outcome,
     PredictedCommit,
@@ -256,7 +261,7 @@ class UpgradeUniform(NamedTuple):
         properties = {KEY.format(self.version): "true", MAPPING_MODE: "name", **without}
         if current is not None:
             properties[KEY.format(current)] = "false"
-        after = table.with_properties(properties)
+        after = with_atomic_conversion(table.with_properties(properties), engine)
         protocol = upgrade_for_properties(table.protocol, after.configuration, engine)
         # Only the resulting table matters here; SET also checks the previous state.
         refusal = validate_change(table.with_properties(without), after, engine)

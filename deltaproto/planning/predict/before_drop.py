@@ -214,6 +214,8 @@ def _rewrite_widened(table: Table, engine: Engine) -> BeforeDrop:
     # If all files were written after the change, nothing is rewritten and REORG does not commit.
     if not table.rewritten:
         operations.append((_REORG, False))
+        # A rewritten file has no deletion vector.
+        after = after._replace(vectors=None if table.vectors else table.vectors)
     operations.append((_DROP, sure))
     rewrites = Rewrite.NONE if table.rewritten else Rewrite.WIDENED
     return BeforeDrop(after, tuple(operations), rewrites, changed=True if sure else None)

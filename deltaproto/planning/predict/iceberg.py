@@ -32,6 +32,7 @@ _ERROR = "DELTA_ICEBERG_COMPAT_VIOLATION."
 _TYPE = _ERROR + "UNSUPPORTED_DATA_TYPE"
 _PROPERTY = _ERROR + "WRONG_REQUIRED_TABLE_PROPERTY"
 _BY_PROPERTY = "3.3"
+_ATOMIC, _ATOMIC_SINCE = "delta.universalFormat.iceberg.atomicConversion.supported", "4.2"
 _VECTORS = "delta.enableDeletionVectors"
 _OTHER_PARTITIONS = "copy the table into one with other partition columns"
 
@@ -46,6 +47,16 @@ def complete_row_tracking(table: Table) -> Table:
     if table.on(KEY.format(3)) and ROW_TRACKING not in table.configuration:
         return table.with_properties({ROW_TRACKING: "true"})
     return table
+
+
+def with_atomic_conversion(table: Table, engine: Engine) -> Table:
+    """Return the table with a property that Delta Spark stores beside an IcebergCompat version.
+
+    It does so in tables that it creates or replaces, and in REORG, but not in SET TBLPROPERTIES.
+    """
+    if enabled_version(table) is None or not engine.at_least(_ATOMIC_SINCE):
+        return table
+    return table if _ATOMIC in table.configuration else table.with_properties({_ATOMIC: "true"})
 
 
 def validate_change(

@@ -221,8 +221,12 @@ def _validate_untracked_files(before: Table, first: PredictedCommit) -> Refusal 
     """Refuse to rewrite rows of data files without row ids while row tracking is enabled."""
     if first.operation == REMOVE_MAPPING:
         return find_untracked_files(before, "FAILED_READ_FILE.NO_HINT", sure=True)
-    rewrites = first.operation in ("UPDATE", "DELETE", "MERGE")
-    return find_untracked_files(before, "TASK_WRITE_FAILED") if rewrites else None
+    if first.operation not in ("UPDATE", "DELETE", "MERGE"):
+        return None
+    # Reading fails before writing begins if rows are repartitioned, as for change files and, which
+    # is not predicted, for several files.
+    error = "FAILED_READ_FILE.NO_HINT" if before.keeps_changes else "TASK_WRITE_FAILED"
+    return find_untracked_files(before, error)
 
 
 def find_untracked_files(table: Table, error: str, *, sure: bool = False) -> Refusal | None:
