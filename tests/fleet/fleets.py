@@ -100,9 +100,9 @@ def _table(log: Log, chance: random.Random, number: int, *, folders: bool) -> No
     info = commit_info(
         "SET TBLPROPERTIES", txnId=f"txn-{number}", engineInfo="Apache-Spark/4.2.0 Delta-Lake/4.4.0"
     )
-    log.commit(0, info, stored, described, add())
+    log.commit(0, info, stored, described, add(baseRowId=0))
     for version in range(1, chance.randint(1, 4)):
-        log.commit(version, commit_info("WRITE", txnId=f"txn-{number}-{version}"), add())
+        log.commit(version, commit_info("WRITE", txnId=f"txn-{number}-{version}"), add(baseRowId=0))
     newest = max(int(path.stem) for path in log.folder.glob("*.json"))
     if chance.random() < 0.5:
         txn = f"txn-{number}" if newest == 0 else f"txn-{number}-{newest}"
@@ -110,7 +110,7 @@ def _table(log: Log, chance: random.Random, number: int, *, folders: bool) -> No
     if chance.random() < 0.2:
         # A checkpoint cannot hold all that JSON can.
         with suppress(UnicodeEncodeError, OverflowError, pa.ArrowInvalid):
-            log.checkpoint(newest, stored, described, add())
+            log.checkpoint(newest, stored, described, add(baseRowId=0))
     if chance.random() < 0.15:
         _damage(log, chance, folders=folders)
 

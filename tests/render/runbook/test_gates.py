@@ -200,7 +200,8 @@ def test_nobody_is_left_out(cli: Cli) -> None:
         for version in range(1, count if number == 0 else 1):
             info = commit_info("WRITE", engineInfo=f"engine-{version}", timestamp=version)
             batch = {"txn": {"appId": f"stream-{version}", "version": 1, "lastUpdated": 1}}
-            log.commit(version, info, batch, add(f"{version}.parquet"))
+            file = add(f"{version}.parquet", stats='{"numRecords":1}')
+            log.commit(version, info, batch, file)
     features = ("typeWidening", "columnMapping", "deletionVectors", "rowTracking", "changeDataFeed")
     clients = [f"{{client: trino@{number}, access: [read]}}" for number in range(400, 400 + count)]
     rules = policy(f"clients: [{', '.join(clients)}]")
