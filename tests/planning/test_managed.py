@@ -44,6 +44,7 @@ def done(sql: str) -> Outcome:
         ("optimize t", OPERATION),
         ("vacuum t", OPERATION),
         ("reorg table t apply (purge)", OPERATION),
+        ("reorg table t apply (upgrade uniform (iceberg_compat_version = 2))", OPERATION),
         (f"{SET} ('delta.enableInCommitTimestamps' = 'true')", DEPENDENCIES),
         (f"{SET} ('DELTA.enableInCommitTimestamps' = 'false', 'a' = 'b')", DEPENDENCIES),
         ("alter table t unset tblproperties ('delta.enableInCommitTimestamps')", DEPENDENCIES),

@@ -10,7 +10,7 @@ from deltaproto.conflicts.operation import Operation
 from deltaproto.planning.ddl.resolution import UNRESOLVED, resolve_check_constraint
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict.auto_enable import upgrade_for_properties
-from deltaproto.planning.predict.consistency import refuse_constraint_change
+from deltaproto.planning.predict.consistency import refuse_constraint_change, validate_maintenance
 from deltaproto.planning.predict.iceberg import (
     KEY,
     enabled_version,
@@ -222,6 +222,9 @@ class UpgradeUniform(NamedTuple):
                 f"REORG supports IcebergCompat 1 to {_HIGHEST}",
                 f"use ICEBERG_COMPAT_VERSION = {_HIGHEST}",
             )
+        managed = validate_maintenance(table, "REORG")
+        if managed is not None:
+            return Outcome(table, refusal=managed)
         commits: list[PredictedCommit] = []
         before = table
         current = enabled_version(table)
