@@ -22,7 +22,7 @@ class _Finder:
 
 
 def hide_numpy_and_pandas() -> None:
-    """Let pyarrow do without NumPy and pandas in this process, unless they are imported already.
+    """Make pyarrow do without NumPy and pandas in this process, unless they are already imported.
 
     pyarrow looks for each of them once, so that it cannot convert to them later: this is for
     processes that only deltaproto uses.

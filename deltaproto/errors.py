@@ -90,7 +90,7 @@ class DeltaprotoError(Exception):
     """one line for each error that `message` joins; empty for a single one"""
 
     def __init__(self, message: str, hint: str = "") -> None:
-        # Messages quote files, addresses and engines, whose texts may contain credentials.
+        # Messages quote files, addresses and engine errors, which may contain credentials.
         self.message = redact_addresses_in(message)
         self.hint = redact_addresses_in(hint)
         super().__init__(self.message)

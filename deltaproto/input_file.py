@@ -1,4 +1,4 @@
-"""Files that a user names: policies, plans, saved results, lists."""
+"""Opens files that the user names: policies, plans, saved results, lists."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from deltaproto.errors import UsageError
 SETTINGS_FILE = "deltaproto.yaml"
 """settings of a folder, for the commands that run in it"""
 _INHERITED = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
-"""where a shell passes a pipe, as in `--policy <(command)`"""
+"""paths of pipes that a shell passes, as in `--policy <(command)`"""
 
 
 def open_input(path: str | Path) -> IO[bytes]:
@@ -40,7 +40,7 @@ def open_input(path: str | Path) -> IO[bytes]:
 
 
 def require_input(path: str, hint: str = "check the path") -> IO[bytes]:
-    """Open a file for reading. `hint` is that of the error.
+    """Open a file for reading. `hint` is the hint of the error.
 
     Raises:
         UsageError: if `open_input` cannot open it.

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 _R = TypeVar("_R")
 _T = TypeVar("_T")
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
-# A signal that another thread takes does not wake the main thread, in which Python handles it.
+# A signal delivered to another thread does not wake the main thread, where Python handles it.
 _POLL_SECONDS = 0.2
 _THREADS = 16
 READER_THREADS = "reader"

@@ -1,4 +1,4 @@
-"""Addresses of tables: a path, a URI, a catalog name or a name in a catalog reached by URL."""
+"""Addresses of tables: a path, a URI, a catalog name or a name in a catalog with a URL."""
 
 import os
 import re
@@ -16,7 +16,7 @@ _LONGEST_LINE = 1 << 16
 CATALOG_SCHEMES = ("glue", "hms", "uc")
 """schemes of catalogs that are reached without Spark"""
 _HADOOP_SCHEMES = ("dbfs", "hdfs", "viewfs")
-"""schemes that Hadoop, and so catalogs, also write with one slash"""
+"""schemes that Hadoop, and therefore catalogs, also write with a single slash"""
 
 
 NO_WORKING_DIRECTORY = (
@@ -176,7 +176,7 @@ def parse_table_list(file: TextIO) -> Iterator[str]:
 
 
 def quote_for_shell(text: str, is_plain: Callable[[str], bool] = str.isprintable) -> str:
-    """Quote a word for a POSIX shell; on one line and for bash if it has odd characters.
+    """Quote a word for a POSIX shell; with bash's syntax, on one line, if it has odd characters.
 
     Args:
         is_plain: returns False for words and characters that must be escaped.

@@ -94,7 +94,7 @@ _BROKEN_ADDRESS = (
 )
 """an address with line breaks in it, and nothing in it redacted"""
 _SIGNS = ("=", "@", "%", "&", "\\", "jdbc:", "akia", "asia", "dapi", "eyj")
-"""no address has credentials without one of these, and no key is without one"""
+"""every address with credentials contains one of these, and so does every key"""
 # Compiling the patterns takes longer than reading a small table, and every commit names an engine.
 _TEXT_SIGNS = (
     *("=", "%", "&", "\\", "jdbc:", "akia", "asia", "dapi", "eyj", "bearer", "basic"),
@@ -104,7 +104,7 @@ _ENDINGS = (
     r"(?:secret|passw(?:or)?d|pwd|passphrase|token|credentials?|"
     r"(?:access|account|api|private|secret|shared)[._-]?key|\b(?:sas|sig|signature))"
 )
-"""how the names of table properties end whose values are secrets"""
+"""endings of the names of table properties with secret values"""
 _PROPERTY_IN_SQL = rf"(?is)\bTBLPROPERTIES\s*\(.*?{_ENDINGS}['\"`]?\s*=\s*['\"]"
 _HIDDEN_IN_SQL = r"(?:[=:'\"]|//|3D)\*\*\*(?!\*)"
 _ENCODING_SIGNS = "%&\\\t\r\n"
@@ -157,7 +157,7 @@ def redact_text(text: str) -> str:
 
 
 def holds_credentials(sql: str) -> bool:
-    """Return True if a statement has a credential in it, or one that was hidden."""
+    """Return True if a statement contains a credential, or the placeholder of a hidden one."""
     hidden = re.search(_HIDDEN_IN_SQL, sql) or re.search(_PROPERTY_IN_SQL, sql)
     return hidden is not None or redact_addresses_in(sql) != sql
 
@@ -175,7 +175,7 @@ def _redact_all(text: str) -> str:
 
 
 def _redact_encoded(text: str, redact: Callable[[str], str]) -> str:
-    """Return a text without what `redact` finds in it, or in its decoded forms.
+    """Return a text without anything that `redact` finds in it or in its decoded forms.
 
     The text is returned decoded only if a decoded form shows a credential.
     """
@@ -226,7 +226,7 @@ def _decoded(text: str) -> str:
 
 
 def _without_invisible(text: str) -> str:
-    """Return a text as it looks: without characters that have no width, and in compatible forms."""
+    """Return a text as it appears: without zero-width characters, and in compatible forms."""
     if text.isascii() and text.isprintable():
         return text
     import unicodedata
@@ -287,7 +287,7 @@ def _without_credentials(address: str) -> str:
 
 
 def has_credentials(address: str) -> bool:
-    """Return True if `redact_address` hides something in the address, or already has."""
+    """Return True if `redact_address` hides something in the address, or has already done so."""
     return redact_address(address) != address or re.search(_HIDDEN_ALREADY, address) is not None
 
 

@@ -232,7 +232,7 @@ def check(
 
 
 class Checks(NamedTuple):
-    """How tables are checked, and what their checks are compared with."""
+    """The settings for checking tables, and the results that checks are compared with."""
 
     checker: Checker
     compare: Callable[[Iterable[TableCheck]], Iterable[TableCheck]] = iter

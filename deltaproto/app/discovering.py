@@ -39,14 +39,14 @@ _MAX_DAYS = 36_500
 
 @dataclass(frozen=True, repr=False)
 class ClientUse:
-    """What was seen of one client, or of one program that could not be identified."""
+    """The observed use by one client, or by one program that could not be identified."""
 
     client: str | None
     """the client's id; None if it was not identified"""
     version: str | None
     """its version; None if it records none"""
     mark: str | None
-    """the mark of an unidentified program; None for a client, and for a program without any"""
+    """the mark of an unidentified program; None for a client, and for a program without a mark"""
     access: tuple[str, ...]
     """the kinds of access that were seen: `read`, `append`, `dml`, `maintain`"""
     tables: tuple[str, ...]

@@ -73,7 +73,7 @@ class EventKind(StrEnum):
     WAITING = "waiting"
     """a step waits until a later time"""
     FINISHED = "finished"
-    """a step ended; `record` says how"""
+    """a step ended; `record` has the result"""
     INTERRUPTED = "interrupted"
     """no further statement is sent"""
 
@@ -132,7 +132,7 @@ class _Events:
         self._send(EventKind.FINISHED, message, step, record=record)
 
     def halts(self) -> None:
-        self._send(EventKind.INTERRUPTED, "interrupted: no further statement is sent")
+        self._send(EventKind.INTERRUPTED, "interrupted: no further statements are sent")
 
     def _send(
         self,

@@ -168,7 +168,7 @@ class Inventory:
     ) -> CheckResults:
         """Check every table of the inventory; the arguments are those of `deltaproto.check`.
 
-        Tables that could not be read have `error`, as has a scan that was stopped or lost rows.
+        Tables that could not be read have `error`, and so has a scan that was stopped or lost rows.
 
         Raises:
             UsageError: for an invalid policy, an unknown client, or an unknown scan, and if
@@ -313,7 +313,7 @@ class Inventory:
         return self._open().forget(days)
 
     def _current(self, scan: str | None) -> tuple[InventoryReader, NewestState]:
-        """Return the newest state, or that of a scan; refuse one with missing rows."""
+        """Return the newest state, or the state of one scan; refuse a state with missing rows."""
         reader = self._open()
         state = self._state(reader, scan)
         require_current(self.location, reader, state, scan, self._storage)

@@ -1,4 +1,4 @@
-"""Plans as objects: to read, save, rehearse and apply."""
+"""Plans as objects that can be read, saved, rehearsed and applied."""
 
 from __future__ import annotations
 

@@ -191,10 +191,10 @@ def plan_policy(
     spark_remote: str | None = None,
     spark_conf: Mapping[str, str] = NONE,
 ) -> Plan:
-    """Plan the cheapest statements that bring a table to a policy, in either direction.
+    """Plan the cheapest statements that bring a table into line with a policy, in either direction.
 
-    `Plan.fixes` has what `check` no longer finds afterwards, and `Plan.unmet` what the policy
-    requires and the plan does not bring about, with the reason.
+    `Plan.fixes` has what `check` no longer finds afterwards, and `Plan.unmet` the policy's
+    requirements that the plan does not meet, with the reason.
 
     Args:
         table: as for `inspect_table`.

@@ -38,7 +38,8 @@ from deltaproto.protocol.protocol import Protocol
 if TYPE_CHECKING:
     from deltaproto.render.document.blocks import Document
 
-# `interface` does not import it, as most starts need no activity; typing.get_type_hints does.
+# `interface` does not import it, because most starts need no activity. typing.get_type_hints needs
+# it.
 vars(interface)["Activity"] = Activity
 show_in_notebooks(Cell, Event, FeatureState, Finding, Protocol)
 
@@ -203,7 +204,7 @@ def inspect_table(
 
     Args:
         table: a path, a URI or a catalog name (`uc://HOST/NAME`); a `pathlib.Path`; or a
-            `deltalake.DeltaTable`, of which the newest version is inspected.
+        `deltalake.DeltaTable`, whose newest version is inspected.
         reader: auto, log, delta-rs, spark or all.
         version: the table's version; None: the newest.
         look_in_files: search every live file for traces of features, and read the statistics of
@@ -236,7 +237,10 @@ def read_table(
     spark_remote: str | None,
     spark_conf: Mapping[str, str],
 ) -> _Inspection | Unreadable:
-    """Return the inspection of one table, or why it cannot be read. Raises UsageError."""
+    """Return the inspection of one table, or the reason why it cannot be read.
+
+    Raises UsageError.
+    """
     by = reach(table, storage_options, spark_remote, spark_conf)
     request = request._replace(storage_options=by.storage_options, spark=by.spark)
     return _inspect_table(table_name(table), request)

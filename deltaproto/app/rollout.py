@@ -143,14 +143,14 @@ class Rollout:
             outside_window: apply even outside maintenance windows.
             wait: wait until all steps are done, instead of returning.
             retries: how often to retry a step that lost a conflict.
-            parallel: tables at a time; default: as the policy says.
+            parallel: the number of tables at a time; default: as in the policy.
             hooks: a folder of programs to run before and after tables and waves.
-            skip_rehearsal: execute plans without the rehearsals that the policy asks for.
+            skip_rehearsal: execute plans without the rehearsals that the policy requires.
             scratch: the folder or URI in which rehearsals clone tables; None: a temporary folder.
             on_event: as for `apply`.
 
         Returns:
-            The results of the plans of which something was executed or refused.
+            The results of the plans with executed or refused steps.
 
         Raises:
             UsageError: if the plans are not those of the rollout, the policy is missing, or journal
@@ -184,7 +184,7 @@ class Rollout:
         return tuple(ApplyResult._make(each) for each in results)
 
     def pause(self, reason: str = "") -> None:
-        """Start no other table until `resume`; running tables finish."""
+        """Start no more tables until `resume`; running tables finish."""
         self._decide(RolloutAction.PAUSE, reason)
 
     def resume(self, reason: str = "") -> None:
@@ -192,11 +192,11 @@ class Rollout:
         self._decide(RolloutAction.RESUME, reason)
 
     def abort(self, reason: str = "") -> None:
-        """Send no other statement; running ones finish. Final."""
+        """Send no more statements; running ones finish. This cannot be reverted."""
         self._decide(RolloutAction.ABORT, reason)
 
     def skip(self, table: str, reason: str) -> None:
-        """Exclude a table, unless its journal says that it is done.
+        """Exclude a table, unless its journal shows that it is done.
 
         Raises:
             UsageError: without a reason, or if no table or several have this name.

@@ -185,7 +185,9 @@ class Table:
         engine: str | None = None,
         client_files: Sequence[str] = (),
     ) -> Plan:
-        """Plan what brings the table to a policy; see `deltaproto.plan_policy`."""
+        """Plan the statements that bring the table into line with a policy; see
+        `deltaproto.plan_policy`.
+        """
         return planning.plan_policy(
             self.name,
             policy,

@@ -130,7 +130,7 @@ class WriteVerifier:
     def _read(self, case: ReferenceTable, table: Path) -> list[dict[str, Any]]:
         # Only files and rows are used there, and Spark does not support each of those features.
         if case.brief and (rows := read_live_rows(table)) is not None:
-            # A column that is missing in every file is null.
+            # A column that is missing from every file is null.
             return [{**dict.fromkeys(name for name, _ in case.schema), **row} for row in rows]
         return spark_rows(self._spark, table)
 

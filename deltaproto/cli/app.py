@@ -236,7 +236,7 @@ def _refuse_unusable_values(command: Command, values: Mapping[str, Any]) -> None
             hint = "put a space instead of = before it, or write $HOME"
             raise UsageError(f"{option.flags[0]} begins with ~, which is not expanded", hint)
     argument = command.argument
-    # An empty name among several is one table that does not exist.
+    # Among several names, an empty one counts as a table that does not exist.
     if argument is not None and not argument.many and _has_empty(values[argument.name]):
         hint = f"a shell variable may not be set; run deltaproto {command.name} --help"
         raise UsageError("an argument is empty", hint)
@@ -299,7 +299,7 @@ def _argument_parameter(command: Command) -> inspect.Parameter:
     argument = command.argument
     assert argument is not None
     declared: Any = list[str] if argument.many else str
-    # What the settings file can set is required when it has been read.
+    # An argument that the settings file can supply is only required after the file was read.
     required = argument.required and argument.setting is None
     if not required:
         declared = declared | None

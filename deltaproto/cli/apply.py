@@ -138,7 +138,8 @@ def run(values: Mapping[str, Any]) -> int:
         waves = rollout and _build_run(rollout, plans, session, hooks, values)
         with (
             resume_hint(None if values["dry_run"] else _RESUME_HINT),
-            # Unless it is closed, other plans continue after an interruption while one is shown.
+            # Without closing it, an interruption while one result is shown would let other plans
+            # continue.
             closing(
                 apply_plans(ready, session, confirm, ask_all_first=asks)
                 if waves is None
@@ -146,7 +147,7 @@ def run(values: Mapping[str, Any]) -> int:
             ) as results,
         ):
             for applied in chain(refused, results):
-                # Whether a rollout has pending steps is known at its end.
+                # Only the end of a rollout shows whether it has pending steps.
                 if waves is None or applied.code is not ExitCode.CHANGES:
                     codes.add(applied.code)
                 to.result(applied)
@@ -169,7 +170,7 @@ def _find_rollout(values: Mapping[str, Any]) -> Rollout | None:
     """
     for folder in find_bypassed_rollouts(values["plans"]):
         warn(
-            f"the rollout of {folder} does not apply to a plan that is named alone: waves, pauses "
+            f"the rollout of {folder} does not apply to a plan that is passed alone: waves, pauses "
             f"and failures are ignored; pass {folder} to follow them"
         )
     rollout = find_rollout(values["plans"])

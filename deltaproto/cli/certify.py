@@ -312,7 +312,7 @@ COMMAND = Command(
         options.PAGE_FORMAT,
         options.OUTPUT,
         options.FAIL_ON,
-        # The tables that clients write are on this machine, and so must Spark be.
+        # Clients write their tables on this machine, so Spark must run here too.
         *(each for each in options.READING if each is not options.SPARK_REMOTE),
     ),
     examples=(

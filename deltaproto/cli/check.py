@@ -126,7 +126,7 @@ def run(values: Mapping[str, Any]) -> int:
     with options.open_output(values["output"]) as file:
         write_check(_collect_exit_codes(every, codes, style.fail_on), file, style, known)
     if style.format is CheckFormat.JSONL:
-        # The lines written before a notice do not contain it.
+        # Lines that were written before a notice appeared do not contain it.
         for notice in NOTICES[before:]:
             warn(notice)
     return int(ExitCode.worst(codes))
@@ -135,7 +135,7 @@ def run(values: Mapping[str, Any]) -> int:
 def _checker_type(
     values: Mapping[str, Any], catalog: ClientCatalog, *, undeclared: bool
 ) -> Callable[..., Checker]:
-    """Return what makes the checker: that of --after if it is given."""
+    """Return the constructor of the checker, which is special if --after is given."""
     if values["after"] is None:
         return Checker
     if undeclared:
@@ -148,7 +148,7 @@ def _checker_type(
 
 
 def _after_notes(values: Mapping[str, Any], checker: Checker) -> list[str]:
-    """Return what limits the findings of --after."""
+    """Return the limitations of the findings of --after."""
     if values["after"] is None:
         return []
     from deltaproto.fleet.forecast.after import describe_limits
@@ -167,7 +167,7 @@ def _split_clients(
     values: Mapping[str, Any], catalog: ClientCatalog
 ) -> tuple[tuple[str, ...], tuple[Client, ...]]:
     """Return the declared clients, and those to show in all versions: named without a version."""
-    # Names of clients count in any case.
+    # Client names are case-insensitive.
     given = (each.lower() if each.lower() == _EVERY_VERSION else each for each in values["client"])
     names = tuple(dict.fromkeys(given))
     if _EVERY_VERSION in names and len(names) > 1:

@@ -1,4 +1,4 @@
-"""What a check reads: tables, inventories, saved inspections, and baselines."""
+"""The inputs of a check: tables, inventories, saved inspections, and baselines."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def check_tables(
     """Yield the check of every table that `names` mean.
 
     Args:
-        known: notes on the whole check, to which this adds what limits the result.
-        codes: exit codes, to which this adds those of old or incomplete input.
+        known: notes on the whole check; limits of the result are added.
+        codes: exit codes; those for old or incomplete input are added.
     """
     show = options.shows_progress(values)
     first = "checking with Spark" if values["engine"] is EngineChoice.SPARK else ""
@@ -106,7 +106,7 @@ def _check_argument(
     show: bool,
 ) -> Iterator[TableCheck]:
     storage = options.storage_options(values)
-    # A table on an object store is read first: its log answers what it is.
+    # Read a table on an object store first: its log shows what it is.
     read_first = is_on_object_store(name) and not uses_spark(name, _read_request(values))
     if values["engine"] is EngineChoice.SPARK or (not read_first and is_inventory(name, storage)):
         yield from _check_inventory(name, values, checker, known, codes)
@@ -209,7 +209,7 @@ def compare_with_seen(
     """Add to each check the findings about clients that `discover` counted.
 
     Args:
-        codes: exit codes, to which this adds those of old input.
+        codes: exit codes; those for old input are added.
 
     Raises:
         UsageError: when there is no inventory, or `discover` never counted in it.

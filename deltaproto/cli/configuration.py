@@ -13,9 +13,9 @@ from deltaproto.input_file import SETTINGS_FILE
 
 
 def add_settings(command: Command, values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the values with those of the settings file; the command line wins.
+    """Return the values, completed by the settings file; the command line takes precedence.
 
-    The file is the one of --config, else ./deltaproto.yaml. An option that it may set is None or
+    The file is the one in --config, else ./deltaproto.yaml. An option that it may set is None or
     empty if not given, so an explicitly given default counts as given. A line on standard error
     names what was taken from a file that the command line does not name.
 

@@ -51,10 +51,12 @@ class Option(NamedTuple):
     """whether the option may be repeated; its value is then a tuple"""
     metavar: str | None = None
     follows: Callable[[str], bool] | None = None
-    """decides if the word after a value is another value; None: repeat the flag for each value"""
+    """decides whether the word after a value is another value; None: the flag is repeated for each
+    value
+    """
     panel: Panel = Panel.INPUT
     words: Callable[[], Iterable[str]] | None = None
-    """the values that the shell completes; None: those of an enumeration, or file names"""
+    """the values that the shell completes; None: the values of an enumeration, or file names"""
     old: str | None = None
     """spelling of the flag in earlier releases, which still works"""
     setting: str | None = None

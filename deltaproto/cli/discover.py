@@ -39,7 +39,7 @@ def run(values: Mapping[str, Any]) -> int:
     if not values["names"]:
         raise UsageError("no tables", "give a TABLE, a ROOT or an INVENTORY, or --how-to-identify")
     options.refuse_overwrite(values["output"], (*values["access_log"], values["write_policy"]))
-    # Large logs take long, and what an inventory adds up is not shown again.
+    # Reading large logs takes long, and counts added to an inventory are not shown again.
     options.require_writable(values["output"])
     options.require_writable(values["write_policy"], "--write-policy")
     found = _discover(values)
@@ -87,7 +87,9 @@ def _discover(values: Mapping[str, Any]) -> Discovery:
 def _find_inventory(
     names: list[str], days: int | None, storage: Mapping[str, str]
 ) -> InventoryTables | None:
-    """Return the inventory that keeps what is counted: the only one, for all of its history."""
+    """Return the inventory that stores the counts: the only inventory named, if no period is
+    requested.
+    """
     if len(names) != 1 or not is_inventory(names[0], storage):
         return None
     if days is None:

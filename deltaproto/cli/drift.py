@@ -65,7 +65,7 @@ def run(values: Mapping[str, Any]) -> int:
         color = not values["no_color"]
         write_drift(scans, changes, counts, values["format"], file, now, color=color)
     if values["format"] is Format.JSONL:
-        # Lines are changes, and there may be none.
+        # Each line is one change, and there may be none.
         for notice in (*old, *left, *unsearched, *missing(scans)):
             warn(notice)
     failed = None

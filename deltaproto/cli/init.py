@@ -65,7 +65,7 @@ _READERS = """\
 
 
 def run(values: Mapping[str, Any]) -> int:
-    """Write the settings file and the policy, unless they exist, and say what comes next."""
+    """Write the settings file and the policy, unless they exist, and print the next steps."""
     storage = options.storage_options(values)
     lines = [_write_settings(values, storage)]
     settings = read_settings(SETTINGS_FILE, os.environ)
@@ -105,14 +105,14 @@ def _write_settings(values: Mapping[str, Any], storage: Mapping[str, str]) -> st
         policy=json.dumps(policy),
         folder=json.dumps(os.getcwd()),
     )
-    # A name that the file cannot hold is refused before anything is written.
+    # Refuse a name that the file cannot store before writing anything.
     parse_settings(text, SETTINGS_FILE, os.environ)
     _write(SETTINGS_FILE, text)
     return f"wrote {SETTINGS_FILE}"
 
 
 def _refuse_other_settings(values: Mapping[str, Any]) -> None:
-    """Refuse values that are not those of the settings file; they may come from variables."""
+    """Refuse values that differ from the settings file; they may come from variables."""
     settings = read_settings(SETTINGS_FILE, os.environ)
     hint = "edit it, or run deltaproto init without options"
     if values["roots"]:
@@ -133,7 +133,7 @@ def _open_if_inventory(inventory: str | None, storage: Mapping[str, str]) -> Inv
 
 
 def _scanned_sources(inventory: str, storage: Mapping[str, str]) -> dict[str, Sequence[str]]:
-    """Return what the last scans of an inventory searched, by the key of the settings."""
+    """Return the sources that the last scans of an inventory searched, by settings key."""
     reader = _open_if_inventory(inventory, storage)
     if reader is None:
         return {}
@@ -173,7 +173,7 @@ def _write_policy(path: str, writers: LastWriters | None) -> str:
     if os.path.lexists(path):
         with require_input(path) as file:
             found = file.read().decode("utf-8", "replace").replace("\r\n", "\n")
-        # A starter policy that nobody edited may be replaced.
+        # An unedited starter policy may be replaced.
         unchanged = found == starter_policy(None)
         if not unchanged or writers is None:
             return f"{shown} exists, and was kept"
@@ -199,7 +199,7 @@ def starter_policy(writers: LastWriters | None) -> str:
     total = counted(writers.tables, "table")
     lines = [
         f"# A starter policy, written by deltaproto init from the newest commits of {total}.",
-        "# Review it: it declares who wrote last, and forbids what no table has today.",
+        "# Review it: it declares the last writers, and forbids versions above today's.",
         "policy_version: 1",
         "clients:" if writers.clients else "clients: []",
     ]
@@ -222,7 +222,7 @@ def starter_policy(writers: LastWriters | None) -> str:
             "",
             "tables:",
             '  "**":',
-            "    # The highest versions of today: raising one is a decision.",
+            "    # Today's highest versions. Raise them deliberately.",
             f"    max_reader_version: {reader}",
             f"    max_writer_version: {writer}",
             "",

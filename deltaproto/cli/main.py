@@ -77,7 +77,7 @@ def run_process() -> NoReturn:
     hide_numpy_and_pandas()
     code = main()
     if _is_only_memory_left():
-        # The process ends anyway: to free its objects takes a tenth of many commands.
+        # The process ends anyway. Freeing its objects takes a tenth of the time of many commands.
         os._exit(code)
     sys.exit(code)
 
@@ -106,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code. Expected failures are never raised."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     _accept_any_text()
-    # Most objects of a command live until its end, so that most collections find nothing.
+    # Most of a command's objects live until it ends, so most collections find nothing.
     threshold = gc.get_threshold()
     gc.set_threshold(_COLLECT_AFTER)
     interruptions: list[KeyboardInterrupt] = []
@@ -116,7 +116,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if sys.stdout is not None:
             sys.stdout.flush()
         if interruptions:
-            # A library swallowed it, and what was read at that moment may be wrong.
+            # A library swallowed the interruption, and what it was reading may be wrong.
             return report_interruption(interruptions[0])
     except KeyboardInterrupt as error:
         return report_interruption(error, _json_command(words))
@@ -218,7 +218,7 @@ class _InternalError(DeltaprotoError):
 
 
 def _to_expected_error(error: Exception) -> DeltaprotoError:
-    """Return the error of a missing library, Spark or folder, or of a full disk, or a bug's."""
+    """Return the error for a missing library, Spark or folder, a full disk, or a bug."""
     if isinstance(error, FileNotFoundError) and _is_directory_missing():
         from deltaproto.location import NO_WORKING_DIRECTORY
 

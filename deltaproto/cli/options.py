@@ -204,7 +204,7 @@ def parse_milliseconds(text: str, flag: str, wanted: str, example: str) -> int:
 
 
 def print_policy_notices(checker: Checker | None, *, in_waves: bool = False) -> None:
-    """Print to standard error what the observed tables reveal about the policy itself.
+    """Print findings about the policy itself, based on the observed tables, to standard error.
 
     Args:
         in_waves: only the tables of a wave were observed, so that a pattern may match others.

@@ -26,9 +26,9 @@ from deltaproto.render.rollout_json import save_rollout_file
 
 
 def run(values: Mapping[str, Any]) -> int:
-    """Plan what brings every table to the policy."""
+    """Plan the statements that bring every table into line with the policy."""
     if not values["policy"]:
-        raise UsageError("no policy", "pass --policy FILE: it states what the tables must be")
+        raise UsageError("no policy", "pass --policy FILE, with the requirements for the tables")
     folder = values["out"]
     users = plans.build_users(values)
     saved: _PlanFolder | None = None
@@ -80,7 +80,7 @@ class _PlanFolder:
             self._windows = maintenance_windows_for(self._policy, plan) is not None
 
     def save_error(self, table: str, error: TableError) -> None:
-        """Save a table that could not be planned: what reads the folder reports it.
+        """Save a table that could not be planned, so that commands that read the folder report it.
 
         Raises:
             UsageError: if the file cannot be written.
@@ -91,7 +91,7 @@ class _PlanFolder:
         write_plan_text(text, os.path.join(self._folder, f"not-planned-{digest}.json"))
 
     def assign_waves(self) -> tuple[Wave, ...]:
-        """Save which plan is in which wave, and return the waves; empty without a rollout."""
+        """Save the plans of each wave, and return the waves; empty without a rollout."""
         if self._rollout is None or not self._planned:
             return ()
         waves = assign_waves(self._rollout, self._planned.values(), self._other_names)

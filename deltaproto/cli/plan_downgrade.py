@@ -22,7 +22,7 @@ _GOAL_HINT = f"one of {', '.join(_GOAL_FLAGS)}"
 def run(values: Mapping[str, Any]) -> int:
     """Plan the downgrade of every table."""
     goals = [flag for flag in _GOAL_FLAGS if values[flag.lstrip("-").replace("-", "_")]]
-    # A policy and clients of the command line are one goal: all clients named.
+    # A policy and clients from the command line form one goal: all of these clients.
     kinds = {"--for-client" if flag == "--policy" else flag for flag in goals}
     if len(kinds) != 1 and kinds != {"--lowest", "--for-client"}:
         problem = "no goal" if not goals else f"{' and '.join(goals)} are different goals"

@@ -176,7 +176,7 @@ def _find_inventories(names: Sequence[str], values: Mapping[str, Any]) -> set[st
     """
     storage = options.storage_options(values)
     of_inventories = bool(values["where"] or values["scan"] or values["fresh"])
-    # A table on an object store is read first: its log answers what it is.
+    # Read a table on an object store first: its log shows what it is.
     inventories = {
         *values["from_"],
         *(

@@ -34,10 +34,10 @@ _Read = Callable[[], PlanInput | TableError]
 def read_plan_inputs(
     names: Iterable[str], inventories: set[str], values: Mapping[str, Any]
 ) -> Iterator[tuple[str, PlanInput | TableError]]:
-    """Yield the name of each table, and what is planned for it or why it cannot be read.
+    """Yield the name of each table, with its planner input or the reason why it cannot be read.
 
     Args:
-        inventories: those of the names that are inventories; extended here.
+        inventories: the names that are inventories; extended here.
     """
     show = options.shows_progress(values)
     with count_steps("tables planned", show=show) as seen:
@@ -73,7 +73,7 @@ def _read_ahead(
 def _read_named_inputs(
     name: str, read: _Read, inventories: set[str], values: Mapping[str, Any], show: bool
 ) -> Iterator[tuple[str, PlanInput | TableError]]:
-    """Yield what one argument names; add it to `inventories` if reading shows that it is one."""
+    """Yield the tables that one argument names; add the argument to `inventories` if it is one."""
     if name not in inventories:
         read_first = is_on_object_store(name)
         storage = options.storage_options(values)

@@ -68,7 +68,7 @@ def run(values: Mapping[str, Any]) -> int:
             warn(notice)
         hidden = describe_hidden(found.waived, found.off)
         if hidden and format is ReportFormat.CSV:
-            # Its lines are tables, so it has no place for a summary.
+            # Each line is a table, so there is no place for a summary.
             warn(f"findings not shown: {hidden}")
     with options.open_output(values["output"]) as file:
         color = not values["no_color"]

@@ -20,9 +20,9 @@ _EXAMPLE = "for example: deltaproto rollout pause plans"
 
 
 _EFFECTS = {
-    RolloutAction.PAUSE: "paused: no other table is started",
+    RolloutAction.PAUSE: "paused: no more tables are started",
     RolloutAction.RESUME: "resumed: apply continues, and tries failed tables again",
-    RolloutAction.ABORT: "aborted: running statements finish, and no other one is sent",
+    RolloutAction.ABORT: "aborted: running statements finish, and no more are sent",
 }
 
 

@@ -190,7 +190,7 @@ COMMAND = Command(
             panel=Panel.INPUT,
         ),
         options.POLICY._replace(
-            help="Evaluate apply's checks with this policy, and pass it to the printed commands."
+            help="Run apply's checks with this policy, and pass it to the printed commands."
         ),
         options.CLIENT_FILE,
         switch(

@@ -80,7 +80,7 @@ def run(values: Mapping[str, Any]) -> int:
     if values["list_tables"]:
         return _list_tables(request, values)
     checker = _load_checker(values)
-    # Lists are read while the scan runs.
+    # The scan reads lists while it runs.
     options.refuse_overwrite(
         values["output"], (*values["list"], values["policy"], values["config"])
     )

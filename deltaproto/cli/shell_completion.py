@@ -1,8 +1,9 @@
-"""Completion of values that shells treat in their own ways: `--client trino@4`, `--client=trino`.
-
+"""Completion of values that each shell splits differently: `--client trino@4`, `--client=trino`.
 bash ends a word at each character of COMP_WORDBREAKS, and replaces what follows the last of them,
-or the last `@` itself. Typer's script passes these parts as words of their own. zsh and fish
-replace the whole word, with its option.
+or the last `@` itself.
+
+Typer's script passes these parts as separate words. zsh and fish replace the whole word, including
+its option.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class TablePlanner:
                 checked = self._plan(found)
         except TableError as error:
             return PendingPlan(name, error)
-        # What is saved can be applied, so it is planned for the table as it is now.
+        # Saved plans can be applied, so plan for the table as it is now.
         old = self._save is not None and bool(checked.plan.steps)
         return PendingPlan(name, found, None if old else checked, old)
 
@@ -108,7 +108,7 @@ class TablePlanner:
         return checked
 
     def _plan(self, found: PlanInput, *, caches: bool = True) -> PolicyCheckedPlan:
-        # Saved tables are many, and fall into few groups.
+        # Inventories have many tables that fall into few groups.
         if caches and self._cache_saved:
             return self._caching(found)
         return self._check(self._add_clients(found))

@@ -167,7 +167,7 @@ def find_empty_variables(command: Command) -> list[str]:
 
 
 def _variables_of(command: Command) -> set[str]:
-    """Return the variables that name an option of the command, also those of earlier releases."""
+    """Return the variables that name an option of the command, including old names."""
     flags = [option.flags[0] for option in command.options]
     read = {environment_variable(command.name, flag) for flag in flags}
     return {*filter(None, read), *map(environment_name, flags), *RENAMED_VARIABLES}

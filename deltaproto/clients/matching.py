@@ -147,7 +147,7 @@ def _hazard_verdicts(path: Path, table: TableRequirements, access: Access) -> It
             sign = ";" if is_measured(handling.reference) else ":"
             reason = f"{describe_hazard(hazard)}{sign} {_to_phrase(handling)}".rstrip(": ")
             yield PathVerdict(handling.verdict, _causing_features(hazard, table), reason)
-    # With doubts about the log, no earlier verdict was ok.
+    # If the log is in doubt, no earlier verdict was ok.
     for hazard in () if table.doubts else sorted(table.unseen - table.hazards):
         handling = path.handling(hazard, access)
         if handling is not None and handling.verdict is not Verdict.OK:

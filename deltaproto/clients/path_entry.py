@@ -33,7 +33,7 @@ _GATE = {
 }
 _HAZARD = {"hazards", "access", "verdict", "what", "reference"}
 _OF_CLIENT = {"from", "before", "path"}
-"""members of a client's hazards, in addition to those of a path's"""
+"""members of a client's hazards, in addition to the members of a path's hazards"""
 _KNOWN_BAD = {
     "features",
     "access",

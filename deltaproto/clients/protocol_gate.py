@@ -26,13 +26,13 @@ def gate_verdicts(
     listed: frozenset[str] | None,
     confidence: Confidence,
 ) -> Iterator[PathVerdict]:
-    """Yield what is not ok when this gate reads a table's protocol; nothing if it accepts it.
+    """Yield a verdict for each reason why this gate does not accept a table's protocol.
 
     Args:
         side: `reader` or `writer`.
         version: the table's minimum version of that side.
         listed: the table's features of that side; None for a version without a list.
-        confidence: where the gate is known from.
+        confidence: how reliable the facts about the gate are.
     """
     if gate.accepts_nothing:
         yield PathVerdict(Verdict.REFUSED, (), "it does not open tables of other engines")
@@ -122,7 +122,8 @@ def _listed_verdicts(
     yield from _unchecked_verdicts(sorted(passing), table)
 
 
-# A table may list thousands of unknown features, and each path of each client is held against it.
+# A table may list thousands of unknown features, and every path of every client is compared with
+# it.
 @lru_cache(maxsize=16)
 def _split_unknown(listed: frozenset[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the known names, sorted, and the unknown ones."""

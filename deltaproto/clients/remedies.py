@@ -76,7 +76,7 @@ class Remedy(NamedTuple):
 
 
 class _Failing(NamedTuple):
-    """A client that cannot use a table, or of which that is not known."""
+    """A client that cannot use a table, or may not be able to."""
 
     candidate: ClientAtVersion
     path: Path
@@ -86,7 +86,7 @@ class _Failing(NamedTuple):
     """the features that decide"""
 
     def works_on(self, changed: TableRequirements | None) -> bool:
-        """Return True if this version can use a changed table; False if nothing is known of it."""
+        """Return True if this version can use a changed table; False if it is unknown."""
         known = self.candidate.range
         return (
             known is not None
@@ -111,7 +111,7 @@ def find_remedies(
 
 
 def _look_in_files_remedy(failing: _Failing) -> Remedy | None:
-    """Read all statistics, if nothing but what was not read of them decides."""
+    """Suggest reading all statistics, if only the unread ones decide."""
     table, unread = failing.table, {requirements.UNREAD_BOOLEAN_BOUNDS}
     # Spark does not show them.
     if table.by_name or not unread & table.hazards:
@@ -150,7 +150,7 @@ def _upgrade_remedy(failing: _Failing) -> Remedy | None:
 def _passing_versions(
     each: Range, client: Client, path: Path, table: TableRequirements, access: Access
 ) -> tuple[ClientReference | None, ClientReference | None]:
-    """Return the first and the newest version of a range, None for one that does not pass."""
+    """Return the first and the newest version of a range; None for a version that fails."""
     start = _find_passing_path(first_version_of(each, client), path, table, access)
     newest = _find_passing_path(newest_version_of(each, client), path, table, access)
     return start, newest or start
@@ -169,7 +169,7 @@ def _find_passing_path(
 
 @cache_by_identity(4096)
 def _passes(each: Range, path: Path, table: TableRequirements, access: Access) -> bool:
-    """Return True if the verdict is ok. Many earlier versions ask this of each later one."""
+    """Return True if the verdict is ok; cached, because many versions ask about the same ones."""
     return judge_access(each, path, table, access).verdict is Verdict.OK
 
 

@@ -91,7 +91,7 @@ _TEXTS = {
     MIXED_TIMESTAMPS: "timestamps in partition values are stored in two forms",
     BYTE_ORDER_MARK: "a commit begins with a byte order mark",
     UNSIZED_FILES: "an add action lacks the size of its data file",
-    IMPOSSIBLE_SIZES: "an add action has a size that no data file has",
+    IMPOSSIBLE_SIZES: "an add action has an impossible file size",
     NO_PARTITION_VALUES: "an add action lacks partition values",
     INCOMPLETE_ADDS: "an add action lacks modificationTime or dataChange",
     MISTYPED_ADDS: "a member of an add action has the wrong type",
@@ -136,7 +136,7 @@ OF_FILTERED_READS = frozenset(
         *(NAN_BOUNDS, EXPONENT_BOUNDS),
     }
 )
-"""hazards that only reads with a filter on the column show"""
+"""hazards that only affect reads with a filter on the column"""
 HARMLESS_UNLESS_KNOWN = frozenset(
     {
         *(DELTA_RS_FILES, DELTA_RS_REWRITES, MAPPING_ADDED_LATER, MAPPED_COLLECTIONS),
@@ -147,7 +147,8 @@ HARMLESS_UNLESS_KNOWN = frozenset(
 )
 """hazards that unmeasured clients are assumed to handle: few readers depend on the Arrow schema or
 the column ids in a Parquet file, escapes are common, statistics are optional, and the specification
-says where partition values are"""
+defines where partition values are stored
+"""
 KNOWN_HAZARDS = frozenset(_TEXTS)
 """every hazard except types and constructs"""
 
@@ -241,7 +242,7 @@ class TableRequirements(NamedTuple):
     absent: frozenset[str] = frozenset()
     """supported features without any trace in files and log"""
     doubts: tuple[str, ...] = ()
-    """reasons why no client can be relied on, whatever it supports"""
+    """reasons why no client can be relied on, regardless of its features"""
     hazards: frozenset[str] = frozenset()
     """layout and contents that some clients cannot handle"""
     unseen: frozenset[str] = frozenset()

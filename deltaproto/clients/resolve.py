@@ -111,7 +111,7 @@ def resolve_reference(
 
 
 def _with_hazards_of(each: Range, client: Client, version: version_scheme.Version) -> Range:
-    """Replace the client's facts on the range's first version by those on this version."""
+    """Replace the hazards of the range's first version with those of this version."""
     first = version_scheme.parse_version(client.versions, each.start or "")
     if first == version:
         return each
@@ -282,7 +282,7 @@ def hazards_at(
     version: version_scheme.Version | None,
     versions: str,
 ) -> dict[tuple[str, Access], Handling]:
-    """Return those of a client's hazards that concern a path in this version.
+    """Return a client's hazards that concern a path in this version.
 
     Args:
         version: None: the first of all versions.

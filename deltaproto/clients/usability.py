@@ -118,7 +118,7 @@ def _offering_paths(candidates: Sequence[ClientAtVersion], access: Access) -> It
         for path in candidate.paths
         if path.offers(access)
     )
-    # An unnamed path is the only one of its version, and stands for each named path.
+    # An unnamed path is the only path of its version, and represents every named path.
     named = [name for name in names if name is not None]
     yield from named or (path.name for path in candidates[-1].paths[:1])
 

@@ -43,7 +43,7 @@ def evaluate_clients(
 
     A client without a path stands for all of its paths that offer the access.
     """
-    # What only compares versions, such as "requires at least", needs no remedies.
+    # Callers that only compare versions, such as "requires at least", need no remedies.
     from deltaproto.clients.remedies import find_remedies
 
     candidate = _documented_for_catalog(candidate, table)

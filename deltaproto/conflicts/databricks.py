@@ -194,7 +194,7 @@ def _matrix_source(*, by_row: bool) -> str:
 
 
 def _identity_content(pair: frozenset[Operation]) -> CellContent:
-    # The page does not name an exception. Identity column counters are stored as metadata.
+    # The page names no exception. Identity column counters are stored as metadata.
     exceptions: tuple[ExceptionName, ...] = (ExceptionName.METADATA,)
     if pair == {Operation.STREAMING_APPEND}:
         exceptions = (*exceptions, ExceptionName.TRANSACTION)

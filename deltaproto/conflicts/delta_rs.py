@@ -29,7 +29,7 @@ MERGE_READS_ALL = (0, 25)
 WRITES_MEET = (1, 1)
 """`write_deltalake` no longer reloads the table before it commits"""
 READS_ALL = (1, 2)
-"""operations without a predicate count as reading every file, even blind appends"""
+"""operations without a predicate, even blind appends, count as reading every file"""
 SPARES_REWRITES = (1, 3)
 """files removed by compaction no longer count as deleted"""
 DELETES_UNREAD = (1, 4)
@@ -222,7 +222,7 @@ def _change_loses(
 
 
 def _describe_read_files(loser: Operation, release: Release) -> str:
-    """Describe what decides which files a change reads."""
+    """Describe how the release decides which files a change reads."""
     if loser is Operation.MERGE:
         if (0, 19) <= release < MERGE_READS_ALL:
             return "the statistics of the file and the source's keys"

@@ -54,9 +54,9 @@ class ApplySession(NamedTuple):
     dry_run: bool = False
     parallel: int = 1
     around: Callable[[LoadedPlan, Callable[[], ApplyResult]], ApplyResult] = lambda _, run: run()
-    """runs one plan, or returns a result without running it; called from several threads"""
+    """wraps the execution of one plan, which it may skip; called from several threads"""
     interrupted: Callable[[ApplyResult], None] = lambda _: None
-    """receives the results that an interruption keeps from being yielded"""
+    """receives results that are not yielded because of an interruption"""
 
 
 Confirm = Callable[[PreparedPlan], str | None]
@@ -328,6 +328,6 @@ def _result_before_steps(
 
 
 def _remarks(prepared: PreparedPlan) -> tuple[str, ...]:
-    """Return what the policy requires and the plan's steps do not bring about."""
+    """Return the policy's requirements that the plan's steps do not meet."""
     plan = prepared.planned.plan
     return tuple(map(stays_violated_line, plan.unmet)) if plan.steps else ()

@@ -16,7 +16,7 @@ _MOST_FILES = 1000
 
 
 class AppendGroup(NamedTuple):
-    """Commits that follow each other and only add files."""
+    """Consecutive commits that only add files."""
 
     commits: tuple[PendingCommit, ...]
 
@@ -49,10 +49,10 @@ def group_appends(pending: Sequence[PendingCommit]) -> Iterator[AppendGroup]:
 
 
 def count_rows(runner: StatementRunner, table: str, group: AppendGroup) -> int | None:
-    """Return the rows of a group's files.
+    """Return the number of rows in a group's files.
 
-    None if the names of the files do not find exactly these files, and the rows that they have by
-    their statistics.
+    None if selecting by file name does not find exactly these files with the rows that their
+    statistics show.
 
     Args:
         table: name and version; every file of the group is live in it.
@@ -69,9 +69,8 @@ def count_rows(runner: StatementRunner, table: str, group: AppendGroup) -> int |
 
 
 def rows_of_commit(new: NamedTable, owner: str, version: int) -> int | None:
-    """Return the rows that the plan wrote for a version of the old table; 0 if it has no commit.
-
-    None if the commit does not say.
+    """Return the number of rows that the plan wrote for a version of the old table; 0 without a
+    commit, None if the commit does not record it.
     """
     for commit in reversed(new.commits()):
         mark = commit_tag_of(commit)

@@ -39,7 +39,7 @@ from deltaproto.planning.statement import Action
 from deltaproto.sql.quoting import quote_identifier, quote_literal
 
 _MOST_COPIES = 3
-"""copies of the whole table in one run, before other writers must be stopped"""
+"""copies of the whole table in one run; if more are needed, other writers must be stopped"""
 _MOVABLE = ("file", "hdfs", "abfs", "abfss")
 """schemes of file systems that move a folder in one step"""
 _STATIC = {"spark.sql.sources.partitionOverwriteMode": "static"}
@@ -68,7 +68,7 @@ class CopyExecutor(CopyStatements):
         return None
 
     def _closed_window(self) -> StopReason | None:
-        """Return why nothing may start now; None between the renames, which end what was begun."""
+        """Return why nothing may start now; None between the two renames."""
         if self.state.stage is CopyStage.BETWEEN:
             return None
         return check_window_open(self._prepared.windows, self._limits.now())
@@ -90,7 +90,7 @@ class CopyExecutor(CopyStatements):
                 raise StoppedError(shut)
             self.take(rename_old, CopyStage.BETWEEN)
         if self.state.stage is CopyStage.BETWEEN:
-            # The mark may be older than the rename, so it is always set again.
+            # The mark may have been set before the rename, so always set it again.
             self.take(close_old, CopyStage.BETWEEN)
             if (found := self._append_pending(fill, columns)) is not None:
                 self._take_back(rename_old, close_old, found)
@@ -101,12 +101,12 @@ class CopyExecutor(CopyStatements):
                 rename_new,
                 f"the old table was changed after the new one replaced it, by {found}, which is "
                 "not in the new table",
-                f"repeat the change in {self.state.new_name}, or take the copy back with --undo",
+                f"repeat the change in {self.state.new_name}, or undo the copy with --undo",
             )
         self.finish(rename_new)
 
     def _put_back(self, rename_new: Step, rename_old: Step, reopen: Step) -> None:
-        """Give the old table its name again; the new table is kept."""
+        """Rename the old table back; the new table is kept."""
         if self.state.stage is CopyStage.SWAPPED:
             self.send(rename_new)
             self.reread(rename_new, CopyStage.BETWEEN)
@@ -187,7 +187,7 @@ class CopyExecutor(CopyStatements):
         return pending
 
     def _append_pending(self, fill: Step, columns: CopiedColumns) -> PendingCommit | None:
-        """Append the rows of pending commits until there are none, each group at once.
+        """Append the rows of pending commits, group by group, until there are none.
 
         Return the first commit whose rows cannot be appended.
         """
@@ -218,7 +218,7 @@ class CopyExecutor(CopyStatements):
         sql = columns.insert(self.state.new_name, source, overwrite=overwrite)
         self._insert(fill, sql, version)
         if self.state.tables.read().copied is None:
-            # An empty table makes no commit, which would say what was copied.
+            # Copying an empty table makes no commit that could record what was copied.
             value = (
                 f"{quote_literal(COPY_OF)} = {quote_literal(self._plan.fingerprint.table_id or '')}"
             )
@@ -226,7 +226,7 @@ class CopyExecutor(CopyStatements):
             self.send(fill, mark, copied=version)
 
     def _insert(self, fill: Step, sql: str, version: int, *, rows: int | None = None) -> None:
-        """Send an INSERT, which Delta executes once however often it is sent."""
+        """Send an INSERT that Delta executes only once, even if it is sent repeatedly."""
         self._inserts += 1
         if self._inserts > MOST_CATCH_UPS:
             self.stop(fill, f"{MOST_CATCH_UPS} catch-ups were not enough", _STOP_WRITERS)
@@ -247,7 +247,7 @@ class CopyExecutor(CopyStatements):
         self.reread(rename_old, CopyStage.COPYING)
         self.stop(
             rename_old,
-            f"the old table was changed at the last moment, by {found}: it has its name again",
+            f"the old table was changed at the last moment, by {found}: it has its name back",
             _STOP_WRITERS,
         )
 
@@ -258,7 +258,7 @@ class CopyExecutor(CopyStatements):
         if moved and self._runner.exists(place):
             self.stop(
                 rename_old,
-                f"{self.state.old_name} cannot have its name again: {place} exists, as a writer "
+                f"{self.state.old_name} cannot get its name back: {place} exists, as a writer "
                 "left files there",
                 f"move {place} away, and run the same command again",
             )

@@ -1,7 +1,7 @@
 """The progress of a copy into a new table, read from the tables behind its three names.
 
-The catalog shows which names exist. The table ids and a property show which of the two tables a
-name stands for. The tags of the new table's commits show which version of the old table it has.
+The catalog shows which names exist. The table ids and a property show which table each name refers
+to. The tags of the new table's commits show which version of the old table it has.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class CopyNames(NamedTuple):
 
 
 class NamedTable(NamedTuple):
-    """A table that a name stands for."""
+    """A table that a name refers to."""
 
     opened: OpenedLog
     state: TableState
@@ -90,7 +90,7 @@ class CopyState(NamedTuple):
     old: NamedTable
     new: NamedTable | None
     copied: int | None
-    """the version of the old table whose rows the new one has; None: it has no rows of it"""
+    """the version of the old table that the new one contains; None: nothing was copied yet"""
     foreign: tuple[Commit, ...]
     """commits to the new table that the plan did not make"""
 
@@ -141,10 +141,10 @@ class CopyTables:
         self._id = plan.fingerprint.table_id
 
     def read(self) -> CopyState:
-        """Read which tables exist, and how far the copy is.
+        """Read which tables exist and how far the copy has come.
 
         Raises:
-            TableError: when the names stand for other tables, or a log cannot be read.
+            TableError: when the names refer to other tables, or a log cannot be read.
             EngineError: when Spark is not available.
         """
         names = self.names
@@ -201,14 +201,14 @@ class CopyTables:
         )
         return TableError(
             ErrorCode.NOT_FOUND,
-            f"the names of this copy do not stand for its tables: {said}",
+            f"the names of this copy refer to other tables: {said}",
             "rename or drop what is in the way, with the folder of a new table that is no longer "
             "needed, and run again or plan again",
         )
 
 
 class CommitEffect(StrEnum):
-    """What a commit to the old table means for its copy."""
+    """The effect of a commit to the old table on the copy."""
 
     NOTHING = "nothing"
     """its rows are the same before and after"""
@@ -221,7 +221,7 @@ class CommitEffect(StrEnum):
 
 
 class PendingCommit(NamedTuple):
-    """A commit to the old table whose rows the new one does not have yet."""
+    """A commit to the old table whose rows are not in the new one yet."""
 
     version: int
     effect: CommitEffect

@@ -67,7 +67,7 @@ class CopyStatements(PlanExecutor):
             self._ledger.sent(step, before, began)
             self.executed = True
             answer = self._send(statement, mark, conf)
-            # What it did is read from the tables.
+            # The tables show what it did.
             unchanged = statement.protocol_after
             judged = verify_step(statement, answer, (), unchanged, frozenset(), resumed=True)
             now = self._limits.now()
@@ -83,7 +83,7 @@ class CopyStatements(PlanExecutor):
             self.stop(step, self._ledger.unaudited, RUN_AGAIN_HINT)
 
     def reread(self, step: Step, stage: CopyStage) -> None:
-        """Read the tables again after a statement, which must have led to `stage`."""
+        """Read the tables again after a statement, and require that they are at `stage`."""
         before = self.state.old.opened.location
         self.state = self.state.tables.read()
         if self.state.stage is not stage:
@@ -104,7 +104,7 @@ class CopyStatements(PlanExecutor):
                 )
 
     def take(self, step: Step, stage: CopyStage) -> None:
-        """Send the statement of a step, which must lead to `stage`, and record it as finished."""
+        """Send the statement of a step, require `stage` afterwards, and record it as finished."""
         self.send(step)
         self.reread(step, stage)
         self.finish(step)

@@ -71,7 +71,7 @@ def _is_hashable(column: Column) -> bool:
 
 
 def find_different_definition(plan: Plan, old: NamedTable, new: NamedTable) -> str | None:
-    """Describe the first difference between two tables beyond what the plan says is lost."""
+    """Describe the first difference between two tables, except for losses that the plan lists."""
     return next(_find_differences(plan, old, new), None)
 
 

@@ -265,7 +265,7 @@ class StepExecutor(PlanExecutor):
         problem = self._ledger.unaudited
         if problem is None:
             return None
-        said = f"{step.id} was sent, but {problem}: no other statement is sent"
+        said = f"{step.id} was sent, but {problem}: no more statements are sent"
         return StopReason(ExitCode.FAILED, said, FREE_SPACE_HINT)
 
     def _winner(self, own: Sequence[Commit]) -> str:
@@ -304,7 +304,7 @@ _FULL_HINT = (
 
 
 def _storage_hint(message: str) -> str | None:
-    """Return what to do when the storage refused to write; None if it did not."""
+    """Return a hint for storage that refused to write; None for any other failure."""
     if is_permission_denied(message):
         return _PERMISSION_HINT
     return _FULL_HINT if is_storage_full(message) else None

@@ -1,4 +1,4 @@
-"""Check that a plan changes nothing that its goal does not ask for. Pure.
+"""Check that a plan makes only changes that its goal requires. Pure.
 
 Approvals name a plan's goal, so an edited plan must not do more than the goal that it shows.
 """
@@ -56,7 +56,7 @@ class TableUse(NamedTuple):
 
 
 class _Limits(NamedTuple):
-    """The most that a goal asks for."""
+    """The most that a goal permits."""
 
     drops: frozenset[str] = frozenset()
     disables: frozenset[str] = frozenset()
@@ -136,7 +136,7 @@ def _find_excess(plan: Plan, step: Step, limits: _Limits) -> str | None:
         if isinstance(statement, DropFeature):
             return _find_drop_excess(plan, statement, limits)
         if isinstance(statement, UnsetProperties):
-            # What metadata stores for the protocol is a request: to remove it asks for nothing.
+            # A protocol property in the metadata is a request. Removing it requests nothing.
             requests = stored_requests(dict.fromkeys(statement.keys, ""))
             settles = plan.command != "plan-upgrade" and requests.keys() == {*statement.keys}
             return None if settles else f"removes {', '.join(statement.keys)}"
@@ -286,7 +286,7 @@ def _downgrade_limits(plan: Plan, use: TableUse | None, steps: Sequence[Step]) -
 
 
 def _added_on_the_way(plan: Plan) -> frozenset[str]:
-    """Return the features that the plan adds itself, because the table's metadata asks for them."""
+    """Return the features that the plan adds because the table's metadata requests them."""
     after = (step.protocol_after.supported for step in plan.steps)
     return frozenset().union(*after) - plan.protocol_before.supported
 

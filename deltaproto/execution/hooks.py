@@ -86,7 +86,7 @@ def open_hooks(folder: str, seconds: float) -> Hooks:
 
 
 def _wait(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bool]:
-    """Return the end of the output, and whether the program was killed because it ran too long."""
+    """Return the last part of the output, and whether the program was killed as too slow."""
     tail, end = bytearray(), time.monotonic() + seconds
     assert process.stdout is not None
     reader = threading.Thread(target=_read_end, args=(process.stdout, tail), daemon=True)
@@ -111,7 +111,7 @@ def _wait(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bool
 
 
 def _read_end(output: IO[bytes], tail: bytearray) -> None:
-    """Read all output, and keep the last of it."""
+    """Read all output, and keep its last part."""
     with output:
         while chunk := os.read(output.fileno(), _MAX_OUTPUT):
             tail += chunk

@@ -1,4 +1,4 @@
-"""The changes of a downgrade without which its goal would not be reached. Pure."""
+"""The changes that a downgrade needs to reach its goal. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ VERSION_KEYS = {key.lower(): key for key in (MIN_READER_VERSION, MIN_WRITER_VERS
 
 
 class NeededChanges:
-    """The changes of the remaining steps without which a goal would not be reached.
+    """The changes of the remaining steps that a goal requires.
 
     The search keeps every feature that it can, so each change of an honest plan is needed.
     """
@@ -102,7 +102,7 @@ class NeededChanges:
 def protocol_before_drops(plan: Plan, steps: Sequence[Step]) -> Protocol:
     """Return the protocol from which the remaining steps drop features or set versions.
 
-    Earlier steps also add the features that the table's metadata still asks for.
+    Earlier steps also add the features that the table's metadata still requests.
     """
     if not steps:
         return plan.protocol_after

@@ -1,4 +1,4 @@
-"""What every execution of a plan has: how it begins, and how it sends a statement."""
+"""Common parts of every plan execution: how it begins, and how it sends a statement."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FREE_SPACE_HINT = "free some space, and run the same command again: it completes
 
 
 class ExecutionTools(NamedTuple):
-    """What a plan is executed and recorded with."""
+    """The tools for executing and recording a plan."""
 
     runner: StatementRunner
     journal: Journal
@@ -78,7 +78,7 @@ class PlanExecutor(ABC):
         located = self._prepared.located
         self._ledger.complete(unaudited, located.watched, self._limits.now())
         if self._ledger.unaudited is not None:
-            message = f"{self._ledger.unaudited}: no statement is sent"
+            message = f"{self._ledger.unaudited}: no statements are sent"
             return StopReason(ExitCode.FAILED, message, FREE_SPACE_HINT)
         done = self._plan.steps[: located.stands.done]
         self.records = [StepRecord(step.id, StepStatus.EARLIER) for step in done]

@@ -229,7 +229,7 @@ def _load_plan(entry: Any, document: Mapping[str, Any], path: str) -> LoadedPlan
         return LoadedPlan(plan_id, plan, path, earliest_times(entry))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         why = _describe_member_error(error)
-        # The checksum is right, so that another release wrote what this one does not know.
+        # The checksum is right, so another release wrote the unknown member.
         if version := other_release(document):
             raise UsageError(
                 f"{path} was written by deltaproto {version}, and this version cannot read it: "

@@ -52,7 +52,7 @@ def deserialize_plan(entry: Mapping[str, Any], command: str) -> Plan:
     """
     print_ = entry["fingerprint"]
     goal = dict(require_type(dict, entry["goal"]))
-    # Approvals go by the goal in words, so a text of the file's own counts for nothing.
+    # Approvals compare the goal's text, so the text in the file must not be trusted.
     goal.pop("text")
     for member in ("enable", "sql", "cluster_by"):
         if member in goal:

@@ -52,7 +52,7 @@ def plan_gate(plan: Plan) -> GateResult:
         return _refuse(f"the plan is blocked: {why}", plan.blocked)
     if plan.stays_violated:
         why = "; ".join(each.reason for each in plan.unmet)
-        return _refuse(f"no statement brings the table closer to the policy: {why}", plan.unmet)
+        return _refuse(f"no statement improves the table's compliance: {why}", plan.unmet)
     if not plan.complete:
         return GateResult(
             "plan",

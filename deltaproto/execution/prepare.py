@@ -181,7 +181,8 @@ def predict_gates(
 ) -> tuple[GateResult, ...]:
     """Evaluate the gates of `apply`, except the engine gate, at a time in seconds since the epoch.
 
-    If the table cannot be read, one gate reports that instead of those that need the table.
+    If the table cannot be read, a single gate reports that, and the gates that need the table are
+    omitted.
 
     Args:
         unread: why the table could not be read.
@@ -233,12 +234,12 @@ def locate_progress(planned: LoadedPlan, context: ApplyContext) -> LocatedProgre
 
 
 def _locate_copy(planned: LoadedPlan, context: ApplyContext) -> LocatedProgress:
-    """Determine the progress of a plan that makes or undoes a copy, as `locate_progress` does."""
+    """Like `locate_progress`, for a plan that makes or undoes a copy."""
     owner = planned.id if planned.undoes is None else planned.undoes.id
     copy = CopyTables(planned.plan, owner, context.storage_options, context.spark).read()
     journal = read_journal(context.journal_of(planned), planned.id)
     stands = progress_of(copy, finished_steps(copy, journal.done))
-    # The log is followed where the table is now.
+    # Follow the log at the table's current location.
     location = copy.old.opened.location.uri
     here = planned.plan._replace(table=location, location=location, sql_name=f"delta.`{location}`")
     return LocatedProgress(
@@ -300,7 +301,7 @@ def _table_gates(
         plan, located.sight, stands, stands.started
     )
     if whole.passed and not is_named_copy(plan):
-        # Predictions are valid for the table as it was planned for.
+        # Predictions are valid only for the table as the plan saw it.
         again = print_.passed and not stands.started
         table = table_from_state(_inspect_table(watched).state) if again else None
         use = _read_use(watched, context) if print_.passed and _needs_use(plan, left) else None

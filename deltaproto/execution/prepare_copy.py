@@ -26,9 +26,9 @@ from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
 
 
 def progress_of(state: CopyState, done: int) -> Progress:
-    """Return the progress of a copy's plan as that of other plans.
+    """Return the progress of a copy's plan in the same form as for other plans.
 
-    Its baseline is the table that has the name now, or had it last.
+    The baseline is the table that has the name now, or had it last.
     """
     table = state.new if state.stage is CopyStage.SWAPPED and state.new else state.old
     seen = table.state

@@ -120,7 +120,7 @@ class TableWatcher:
 
 
 def _session_error(plan: Plan, cause: str) -> TableError:
-    """Return the error of a session whose catalogs are not those of a plan by name."""
+    """Return the error for a session whose catalogs differ from those of a plan by name."""
     server = catalog_server(plan.table)
     catalog = split_name(plan.sql_name)[0]
     connector = f"spark.sql.catalog.{catalog}"

@@ -81,7 +81,7 @@ def find_misprediction(plan: Plan, table: Table) -> str | None:
 
 
 def _find_untold_loss(plan: Plan, table: Table) -> str | None:
-    """Describe the first drop that loses more than the plan says, as far as `table` shows it.
+    """Describe the first drop that loses more than the plan lists, as far as `table` shows it.
 
     Args:
         table: its state before the first step that depends on files or history. What a drop loses

@@ -30,7 +30,7 @@ def plan_again(
 
     Args:
         users: the clients and the policy.
-        folder: where the plan is saved: that of the journals.
+        folder: the folder of the journals, where the plan is saved.
         save: writes a plan to a path.
 
     Raises:
@@ -64,13 +64,13 @@ def _replanned_path(folder: str, plan: str) -> str:
 def load_replanned(
     plans: Mapping[str, LoadedPlan], replanned: Mapping[str, str], folder: str
 ) -> dict[str, LoadedPlan]:
-    """Return the plans by their id in the rollout: of a replanned table, its new plan.
+    """Return the plans by their id in the rollout; for a replanned table, the new plan.
 
-    A new plan whose file is missing or damaged is created again, because the old one no longer
-    fits. So is one for another table.
+    If the file of a new plan is missing, damaged or for another table, the plan is created again,
+    because the old one no longer fits.
 
     Args:
-        replanned: the id of the new plan by that of the old one.
+        replanned: the id of the new plan by the id of the old one.
     """
     found = dict(plans)
     for old, new in replanned.items():

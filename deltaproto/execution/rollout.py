@@ -30,7 +30,7 @@ from deltaproto.tables.engine_errors import contain_table_errors
 _ENDED = (ApplyStatus.DONE, ApplyStatus.NOTHING)
 _MAX_SLEEP = 1.0
 _GATES_OF_RUN = {"window", "engine"}
-"""gates that another run can pass, at another time or on another machine"""
+"""gates that may pass in another run, at another time or on another machine"""
 
 
 class RolloutRun:
@@ -66,9 +66,9 @@ class RolloutRun:
         self._log = RolloutLog(rollout, context.folder(rollout.path), audit, session.redact)
         self._plans = match_plans(self._log, plans)
         self._ids = {planned.id: table for table, planned in self._plans.items()}
-        """the id that the rollout has for the table of a plan"""
+        """the rollout's id for the table of a plan"""
         self._objections: dict[str, str] = {}
-        """why a new plan does not replace that of a table that changed"""
+        """why a table that changed has no new plan"""
         self._users = context.policy and ClientScope(context.policy, client_files, ())
         self._now, self._limits = session.limits.now, session.limits
         self._lock, self._rehearsal_lock = threading.Lock(), threading.Lock()
@@ -80,17 +80,17 @@ class RolloutRun:
                 context, runner, session.observer, session.limits, session.redact, scratch
             )
         self._started: set[str] = set()
-        """tables of which a step was executed; nothing can be rehearsed for them"""
+        """tables with at least one executed step, for which nothing can be rehearsed"""
         self._tried: set[str] = set()
-        """plans that this run cannot execute, for a reason that is not the table's"""
-        # Waits are those of the rollout: a waiting table must not keep the others of its wave.
+        """plans that this run cannot execute for a reason unrelated to the table"""
+        # The rollout does the waiting: a waiting table must not hold up the others of its wave.
         limits = session.limits._replace(wait=False, halted=self._is_aborted)
         self._session = session._replace(limits=limits)
         if not session.dry_run:
             self._session = self._session._replace(around=self._run_table)
 
     def apply(self, confirm: Confirm, *, ask_all_first: bool) -> Generator[ApplyResult, None, None]:
-        """Apply what may run now, wave after wave, and yield every result.
+        """Apply the plans that may run now, wave by wave, and yield every result.
 
         Raises:
             PlanLockedError: when another process applies the rollout.
@@ -158,7 +158,7 @@ class RolloutRun:
             yield applied
 
     def _begin_wave(self, progress: RolloutProgress) -> bool:
-        """Run the hook of the wave once. Return False if it failed, and the rollout is paused."""
+        """Run the wave's hook once. If it fails, pause the rollout and return False."""
         wave = progress.current
         if wave is None or wave.name in self._log.decisions().begun:
             return True
@@ -251,12 +251,12 @@ class RolloutRun:
 
 
 def _is_failure(applied: ApplyResult) -> bool:
-    """Return True if a table failed; not if only this run could not execute it."""
+    """Return True if a table failed; False if only this run could not execute it."""
     if applied.message == INTERRUPTED:
         return False
     if applied.status is not ApplyStatus.REFUSED:
         return applied.status in (ApplyStatus.FAILED, ApplyStatus.UNREADABLE)
-    # Without a failed gate, another run has the plan.
+    # If no gate failed, another run holds the plan.
     return not _failed_gates(applied) <= _GATES_OF_RUN and applied.code is not ExitCode.USAGE
 
 

@@ -43,12 +43,11 @@ def estimate_times(
 ) -> tuple[WaveTimes, ...]:
     """Return the earliest times of each wave if the first one with steps left begins at `start`.
 
-    Statements need time of their own, which is not included. Waits, maintenance windows and soak
-    times are.
+    Includes waits, maintenance windows and soak times, but not the duration of statements.
 
     Args:
         plans: by plan id; must have every plan of the rollout.
-        policy: its maintenance windows count; None: there are none.
+        policy: the source of maintenance windows; None: there are none.
         ended: by plan id, when the plans that are done ended.
     """
     found = []
@@ -84,6 +83,6 @@ def _bounds(
 
 
 def _open(windows: Sequence[Window] | None, seconds: float) -> float:
-    """Return the first time from `seconds` on at which a statement may run."""
+    """Return the first time at or after `seconds` at which a statement may run."""
     closed = check_window_open(windows, seconds)
     return seconds if closed is None or closed.earliest is None else closed.earliest

@@ -1,4 +1,4 @@
-"""Reads `rollout.json`: which plan of a folder is in which wave."""
+"""Reads `rollout.json`: the plans of each wave in a folder."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ _HIDE_SECRETS = Redactor()
 
 
 class RolloutAction(StrEnum):
-    """A decision of a person about a rollout."""
+    """A user's decision about a rollout."""
 
     PAUSE = "pause"
     RESUME = "resume"
@@ -46,7 +46,7 @@ class RolloutAction(StrEnum):
 
 
 class Decisions(NamedTuple):
-    """What was decided or failed so far. Tables are named by the ids of their plans."""
+    """The decisions and failures so far. Tables are named by the ids of their plans."""
 
     paused: str | None = None
     """the reason, if the rollout is paused"""
@@ -60,14 +60,14 @@ class Decisions(NamedTuple):
     begun: frozenset[str] = frozenset()
     """the waves whose hook before-wave has passed"""
     rehearsed: frozenset[str] = frozenset()
-    """the groups of plans of which one went as predicted on a clone, from `group_id`"""
+    """the groups (`group_id`) with a plan whose rehearsal on a clone went as predicted"""
 
 
 class RolloutLog:
     """Records decisions and failures. Several processes may append to one log.
 
-    Decisions are also written next to the plans, so that they hold where the journal is not: after
-    its folder was deleted, on another machine, and for other values of `--journal`.
+    Decisions are also written next to the plans, so that they still apply where the journal is
+    missing: after its folder was deleted, on another machine, or with another `--journal`.
 
     Args:
         folder: the folder of the journals.
@@ -105,10 +105,10 @@ class RolloutLog:
             yield
 
     def decisions(self) -> Decisions:
-        """Read what was decided and failed.
+        """Read the decisions and failures.
 
         Raises:
-            UsageError: when the journal cannot be read, or is not that of this rollout.
+            UsageError: when the journal cannot be read, or belongs to another rollout.
         """
         found = Decisions()
         events = [*read_events(self.path)]
@@ -118,7 +118,7 @@ class RolloutLog:
                 "pass another folder with --journal",
             )
         try:
-            # The rollout of earlier plans may have left its decisions in the folder.
+            # An earlier rollout may have left its decisions in the folder.
             lost = [
                 event
                 for event in self._copied_decisions()
@@ -255,7 +255,7 @@ class RolloutLog:
             failed.exit_code = ExitCode.USAGE
             raise failed from None
         if event in {*RolloutAction}:
-            # A folder of plans may be read-only. Then only the journal has the decision.
+            # The folder of plans may be read-only. Then only the journal has the decision.
             with suppress(OSError):
                 _append(self.decisions_path, _DECISIONS_MODE, line)
 

@@ -42,9 +42,9 @@ class RolloutStatus(StrEnum):
     STOPPED = "stopped"
     """more tables failed than the policy accepts"""
     PAUSED = "paused"
-    """no other table is started until it is resumed"""
+    """no more tables are started until it is resumed"""
     ABORTED = "aborted"
-    """no other statement is sent"""
+    """no more statements are sent"""
 
 
 ENDED = (RolloutStatus.DONE, RolloutStatus.SKIPPED, RolloutStatus.FAILED)
@@ -67,13 +67,13 @@ class TableProgress(NamedTuple):
     unread: bool = False
     """whether the table could not be read"""
     changed: bool = False
-    """whether it is the same table, but not as planned, although no step was executed"""
+    """whether the table changed since it was planned, although no step was executed"""
     started: bool = False
     """whether a step was executed"""
     steps_left: int = 0
-    """steps of its plan that are not done, waits among them; 0 if it is skipped"""
+    """steps of its plan that are not done, including waits; 0 if it is skipped"""
     unrecorded: bool = False
-    """whether its log has steps of the plan, and no journal that was read does"""
+    """whether its log shows steps of the plan that no journal has"""
 
     def __repr__(self) -> str:
         return f"<TableProgress {self.table.table}: {self.status}>"
@@ -111,11 +111,11 @@ class RolloutProgress(NamedTuple):
     waves: tuple[WaveProgress, ...]
     """the waves, in order"""
     plans: Mapping[str, LoadedPlan]
-    """the current plan of each table, by the id that the rollout has for it"""
+    """the current plan of each table, by the rollout's id for the table"""
     message: str = ""
     """why it does not continue"""
     rehearsed: frozenset[str] = frozenset()
-    """the groups of plans of which one went as predicted on a clone, from `group_id`"""
+    """the groups (`group_id`) with a plan whose rehearsal on a clone went as predicted"""
     note: str = ""
     """what is unknown because journals are missing"""
 
@@ -159,10 +159,10 @@ class RolloutProgress(NamedTuple):
 
 
 def match_plans(log: RolloutLog, plans: Iterable[LoadedPlan]) -> dict[str, LoadedPlan]:
-    """Return the current plan of each table, by the id that the rollout has for it.
+    """Return the current plan of each table, by the rollout's id for the table.
 
     Args:
-        plans: those of the folder, with which the rollout was made.
+        plans: the plans of the folder, from which the rollout was created.
 
     Raises:
         UsageError: when the folder lacks a plan of the rollout, has others, or contradicts it.
@@ -250,10 +250,10 @@ def _judge_rollout(progress: RolloutProgress, decisions: Decisions) -> tuple[Rol
 def find_obstacle(
     decisions: Decisions, failures: int, most: int
 ) -> tuple[RolloutStatus, str] | None:
-    """Return the status that keeps any other table from being started, with the reason, or None.
+    """Return the status that keeps other tables from being started, with the reason, or None.
 
     Args:
-        failures: the number of failed tables, of which the policy accepts `most`.
+        failures: the number of failed tables; the policy accepts at most `most`.
     """
     if decisions.aborted is not None:
         return RolloutStatus.ABORTED, decisions.aborted

@@ -55,7 +55,7 @@ class LineFile:
     def __init__(self, path: Path, mode: int) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_fifo() or path.is_socket():
-            # To open a pipe would wait for a reader.
+            # Opening a pipe would wait for a reader.
             raise OSError(errno.EINVAL, _PIPE, str(path))
         self._path = path
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, mode)
@@ -271,13 +271,14 @@ def read_events(path: Path) -> Iterator[Mapping[str, Any]]:
         return
     except OSError as error:
         raise UsageError(
-            f"cannot read the journal {path}: {error.strerror}", "pass another with --journal"
+            f"cannot read the journal {path}: {error.strerror}",
+            "pass another folder with --journal",
         ) from None
     for line in content.decode("utf-8", "replace").splitlines():
         try:
             event = json.loads(line)
         except (ValueError, RecursionError):
-            # A crash truncated the line. Its information is found in the table.
+            # A crash truncated the line. The table has the same information.
             continue
         if isinstance(event, dict) and isinstance(event.get("event"), str):
             yield event

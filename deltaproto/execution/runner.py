@@ -150,7 +150,7 @@ class StatementRunner:
         except Exception as error:
             raise EngineError(
                 f"Spark rejected a query: {Redactor()(first_line(error))}",
-                "run the same command again when the cause is removed",
+                "fix the cause, and run the same command again",
             ) from None
 
     def run(

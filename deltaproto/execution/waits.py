@@ -1,4 +1,4 @@
-"""Waits between steps: when a wait ends, and whether the run stays until then."""
+"""Waits between steps: when a wait ends, and whether the run waits until then."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class WaitLimits(NamedTuple):
 def wait_ends_at(planned: LoadedPlan, stands: Progress, since: float | None) -> float:
     """Return when the next wait ends, in seconds since the epoch.
 
-    What the previous step wrote has expired then, for a truncation of history.
+    For a truncation of history, the previous step's writes have expired by then.
 
     Args:
         since: completion time of the previous step, or None.

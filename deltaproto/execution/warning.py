@@ -47,7 +47,7 @@ class MaintenanceWindowStatus(NamedTuple):
 
 
 class ApplyWarning(NamedTuple):
-    """What to know before the first commit."""
+    """The warning to read before the first commit."""
 
     steps: tuple[Step, ...]
     """the remaining steps"""
@@ -104,7 +104,7 @@ def maintenance_windows_for(policy: Policy | None, plan: Plan) -> tuple[Window, 
 def rule_on_losses(
     plan: Plan, approvals: Approvals | None, today: date | None = None
 ) -> tuple[LossRuling, ...]:
-    """Return the losses of a plan that the policy approves; empty without approvals."""
+    """Return a plan's losses of access that the policy approves; empty without approvals."""
     if not approvals:
         return ()
     names = TableNames(table_address(plan), plan.location, others=plan.other_names)

@@ -59,7 +59,7 @@ _STEPS = ("credentials", "schemas", "tables", "storage", "log")
 
 
 def check_catalog(location: Location, options: Mapping[str, str]) -> CatalogReport:
-    """Try what a scan does, with the first table found. Never raises for the catalog.
+    """Try what a scan does, on the first table found. Problems with the catalog are never raised.
 
     Args:
         location: a catalog's URL, with or without a name.
@@ -123,7 +123,7 @@ def _visible_schemas(client: CatalogClient, above: Name) -> _Schemas:
         )
     if names:
         return _Schemas(names, _done("schemas", total))
-    hint = "check the permissions: catalogs hide what may not be used"
+    hint = "check the permissions: catalogs hide tables that you may not use"
     return _Schemas(names, CatalogCheck("schemas", CheckStatus.FAILED, "no schema", hint))
 
 

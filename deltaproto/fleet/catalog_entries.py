@@ -13,10 +13,10 @@ from deltaproto.tables.catalogs.interface import CatalogClient
 
 
 class _Ranked(NamedTuple):
-    """An entry, and its place among those of its location."""
+    """An entry, and its place among the entries of its location."""
 
     order: tuple[bool, int, tuple[str, ...], int]
-    """independent of which of several pages arrived first"""
+    """does not depend on the order in which pages arrive"""
     entry: CatalogEntry
 
 
@@ -98,7 +98,7 @@ class CatalogEntries:
                 yield place, each.entry
 
     def of(self, location: str) -> list[CatalogEntry]:
-        """Return the entries of a location, that of the preferred name first."""
+        """Return the entries of a location, the one with the preferred name first."""
         found = self._by_place.get(normalize_location(location), ())
         return [each.entry for each in sorted(found, key=lambda ranked: ranked.order)]
 

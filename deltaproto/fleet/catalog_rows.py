@@ -1,4 +1,4 @@
-"""Adds to the staged rows of a scan what is known only when all catalogs are listed."""
+"""Completes the staged rows of a scan with facts known only after all catalogs are listed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class CatalogFinding(NamedTuple):
 def catalog_findings(
     entries: CatalogEntries, batches: Iterable[pa.RecordBatch]
 ) -> list[CatalogFinding]:
-    """Return what the entries of catalogs show about the tables in staged rows."""
+    """Return findings that compare the tables in staged rows with their catalog entries."""
     import pyarrow as pa
 
     if not entries:

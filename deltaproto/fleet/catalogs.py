@@ -92,7 +92,7 @@ def _kind_of(session: SparkSession, catalog: str) -> str | None:
     try:
         return catalog_kind(catalog, lambda key: session.conf.get(key, None))
     except Exception:
-        # A server may not show its settings. What they are is not known then.
+        # A server may hide its settings, which are then unknown.
         return None
 
 
@@ -231,7 +231,7 @@ def _describe_table(
         rows = sql_rows(session, f"DESCRIBE TABLE EXTENDED {_quoted(parts)}")
     except Exception as error:
         return UnreadablePlace(".".join(map(quote_if_needed, parts)), _permission_error(error))
-    # The columns, whose names may be anything, are followed by a heading.
+    # The columns can have any name; a heading follows them.
     names = [row["col_name"] for row in rows]
     heading = max((i for i, n in enumerate(names) if n.startswith("# Detailed")), default=0)
     return _described(parts, {row["col_name"]: row["data_type"] for row in rows[heading:]})

@@ -35,7 +35,7 @@ class DiscoveredTable(NamedTuple):
     commits: Callable[[], Mapping[int, int]] | None = None
     """returns the newest versions of a catalog-managed table, with their in-commit timestamps"""
     requested: bool = False
-    """whether the user gave the table's own name, not that of a catalog or schema"""
+    """whether the user passed the table's own name, not the name of a catalog or schema"""
 
     @property
     def type(self) -> str | None:
@@ -207,7 +207,7 @@ class SkippedPlaces:
     def check_partitions(
         self, tables: Callable[[], Iterable[tuple[str, Sequence[str] | None]]]
     ) -> None:
-        """Count the folders that were skipped as partitions and are none.
+        """Count the folders that were wrongly skipped as partitions.
 
         Args:
             tables: returns URI and partition columns of the tables; None for unreadable ones. It

@@ -72,7 +72,7 @@ def discover_tables(
     """Find the tables lazily; each location once.
 
     `passed` counts places that are not searched, and links out of the roots. `entries` receives
-    every catalog entry, also those of locations that were found before.
+    every catalog entry, including entries of locations that were found before.
 
     Raises:
         UsageError: when a root is neither a folder nor a URI, or a list cannot be read.
@@ -102,7 +102,7 @@ def discover_tables(
     def stored() -> Iterator[DiscoveredTable | UnreadablePlace]:
         uris = {normalize_location(root.uri): root.uri for root in roots if root.path is None}
         for uri in uris.values():
-            # Without such a root, its client is not needed.
+            # No root needs a catalog client.
             from deltaproto.fleet.object_store import tables_under
 
             others = apart - {normalize_location(uri)}

@@ -170,7 +170,7 @@ _NUMBERS = ("tables", "unreadable", "waived", "off")
 
 
 class PolicyTally:
-    """Counts over checked tables."""
+    """Counts of verdicts and findings over checked tables."""
 
     def __init__(self) -> None:
         self.tables = 0

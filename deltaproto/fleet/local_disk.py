@@ -73,11 +73,11 @@ class _Table:
 
     @property
     def lists_more(self) -> bool:
-        """Whether the limit allows to list another folder."""
+        """Return whether the limit allows listing another folder."""
         return not self._limited or self._folders > 0
 
     def lists(self) -> None:
-        """Count a folder that is listed, or that the limit does not allow to list."""
+        """Count a folder, whether it is listed or exceeds the limit."""
         self._folders -= 1
         self._within(self._folders)
 
@@ -101,7 +101,7 @@ class _Table:
 
 
 class _Listing:
-    """The entries of a folder, of which only the first are listed at once."""
+    """The entries of a folder; only the first ones are listed immediately."""
 
     def __init__(self, path: str) -> None:
         self._error: OSError | None = None
@@ -130,7 +130,7 @@ class _Listing:
         return chain(self._first, self._rest)
 
     def close(self) -> None:
-        """List no more of it."""
+        """Stop listing it."""
         if self._error is None:
             self._rest.close()
 
@@ -266,7 +266,7 @@ class _Walk:
             below = f"{below}/{name}" if below else name
             path = f"{path.rstrip('/')}/{name}"
             if path in self._starts:
-                # From here on, the other walk covers it.
+                # The other walk covers everything from here on.
                 return False
             if not self._enters(path, below, in_table=in_table):
                 return False

@@ -210,7 +210,7 @@ def _distribute(
 def _read_in_halves(
     tables: list[DiscoveredTable], settings: ReadSettings
 ) -> Iterator[pa.RecordBatch]:
-    """Yield rows of tables, one of which may kill every process that reads it."""
+    """Yield rows of tables when one of them may kill every process that reads it."""
     with WorkerPool(1, _start_worker, settings) as workers:
         try:
             yield _batch(workers.ask(_Chunk(tables)))
@@ -223,7 +223,7 @@ def _read_in_halves(
         yield from _read_in_halves(tables[middle:], settings)
         return
     message = "the worker process was killed (out of memory?)"
-    error = InternalTableError(message, "read it alone: deltaproto inspect")
+    error = InternalTableError(message, "read it separately: deltaproto inspect")
     yield failed_row(settings.scan_id, tables[0], error)
 
 

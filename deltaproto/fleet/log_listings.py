@@ -2,7 +2,7 @@
 
 A listing of everything below a folder has the logs of its subfolders in order of their names, and
 one response has a thousand files: the logs of all small tables in it. The data files of a table are
-skipped by asking for what sorts after its folder.
+skipped by requesting the keys that sort after its folder.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PAGE = 1000
 _WORTHWHILE = 5
 """number of logs for which a response of this size takes no longer than a listing of each"""
 _PLAIN = re.compile(r"[A-Za-z0-9._=/-]+")
-"""names that the client sends as they are, when it asks for what sorts after them"""
+"""names that the client sends unchanged when it requests the keys that sort after them"""
 _CHECKPOINT_HINT = "_last_checkpoint"
 
 
@@ -39,8 +39,8 @@ def list_logs(
 ) -> dict[str, tuple[FolderEntry, ...]]:
     """Return the listings of the logs in some of the folders `names` directly below `uri`.
 
-    A folder that is missing may be a table, too: listings are ended when they show few logs, and
-    nothing is concluded from what a listing does not have.
+    A missing folder may still be a table: listings end early when they show few logs, so absence
+    from a listing proves nothing.
 
     Raises:
         TableError: as from a log store's `list`.
@@ -68,7 +68,7 @@ class _Listings:
         self._left = sorted(names, key=lambda name: f"{name}/".encode(), reverse=True)
         self.found: dict[str, tuple[FolderEntry, ...]] = {}
         self.offset: str | None = None
-        """the next request lists what sorts after this; None: there is none"""
+        """the next request lists the keys that sort after this one; None: no further request"""
         self._go_on()
 
     def add(self, page: Sequence[Mapping[str, Any]]) -> None:
@@ -79,7 +79,7 @@ class _Listings:
         for file in page:
             key = str(file["path"])
             if key.encode() <= last:
-                # This store has another order: what it has shown so far proves nothing.
+                # This store lists in another order, so the keys seen so far prove nothing.
                 self.found.clear()
                 self.offset = None
                 return
@@ -108,7 +108,7 @@ class _Listings:
 
 
 def _entry(path: str, size: int) -> FolderEntry | None:
-    """Return the listing entry of a file in a log; None for what may be the marker of a folder."""
+    """Return the listing entry of a file in a log; None for a possible folder marker."""
     name, slash, _ = path.partition("/")
     if slash:
         return FolderEntry(f"{name}/", None)

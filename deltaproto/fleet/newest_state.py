@@ -40,7 +40,7 @@ def _replaces(newer: Extent, older: Extent, root: str) -> bool:
 
 
 class LostNames(NamedTuple):
-    """Tables that were read again without a catalog name that an older scan found."""
+    """Tables that were read again, but not under a catalog name that an older scan found."""
 
     tables: int
     first: str
@@ -71,9 +71,9 @@ class NewestState:
         self.contributing = self.scans[:1]
         """the scans with at least one row that no newer scan replaces; always the newest"""
         self.lost_names: dict[PastScan, LostNames] = {}
-        """by scan: tables that newer scans read without a name, although they did not list it"""
+        """by scan: tables that lost a name in newer scans that did not list its place"""
         self._coverage = _Coverage(self.scans)
-        # Per location, one bit for each scan that has a row whose names newer scans listed.
+        # By location: one bit for each scan with a row whose names were listed by newer scans.
         self._unlisted: dict[str, int] = {}
         if len(self.scans) == 1:
             return
@@ -132,7 +132,7 @@ class NewestState:
         """Note the names of a row that newer rows of its location lack.
 
         Args:
-            named: the names in newer rows, in lower case; those of this one are added.
+            named: the names in newer rows, in lower case; the names of this row are added.
         """
         known = named.setdefault(where, set())
         places = {name: parse_catalog_place(name) for name in names if name.lower() not in known}

@@ -85,7 +85,7 @@ def tables_under(
 
 
 class _Folder(NamedTuple):
-    """A folder to look into."""
+    """A folder to search."""
 
     below: str
     """its path below the root"""
@@ -99,7 +99,7 @@ _Answers = dict[_Folder, _Answer | None]
 
 
 class _Walk:
-    """The folders below a root that are still to be looked into."""
+    """The folders below a root that are still to be searched."""
 
     def __init__(
         self,
@@ -118,10 +118,10 @@ class _Walk:
         self._common = 0
         """common listings that have not ended"""
         self._unhelpful: set[str] = set()
-        """folders where such listings have few logs"""
+        """folders where common listings show few logs"""
         self._root_is_table = False
         self._of_root: list[_Folder] = []
-        """the root, if it is a table whose folders are still to be listed"""
+        """the root, if it is a table with folders left to list"""
         self.found_something = self.left_to_another = False
 
     def tasks(self, most: int) -> list[Callable[[], _Answers]]:
@@ -144,8 +144,8 @@ class _Walk:
         return found
 
     def add(self, answers: _Answers) -> Iterator[DiscoveredTable | UnreadablePlace]:
-        """Add what one of the tasks returned, and yield the tables and failures."""
-        # Only common listings answer for several folders.
+        """Add the result of one task, and yield the tables and failures."""
+        # Only a common listing covers several folders.
         if len(answers) > 1:
             self._common -= 1
         for folder, seen in answers.items():
@@ -166,7 +166,7 @@ class _Walk:
                 yield seen
 
     def _enter(self, parent: _Folder, names: list[str]) -> None:
-        """Add the subfolders that are to be looked into."""
+        """Add the subfolders to search."""
         selection, entered = self._selection, list[_Folder]()
         inside = f"{parent.below}/" if parent.below else ""
         for name in (inside + name for name in sorted(names)):
@@ -232,7 +232,7 @@ def _uri(root: str, below: str) -> str:
 
 
 def _look_into(uri: str, options: Mapping[str, str]) -> DiscoveredTable | list[str]:
-    """Return the table if the folder is one, else the names of its subfolders."""
+    """Return the table, if the folder is a table; otherwise the names of its subfolders."""
     try:
         return DiscoveredTable(uri, uri, tuple(ObjectLogStore(uri, options).list()))
     except TableError as error:

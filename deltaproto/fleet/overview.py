@@ -111,7 +111,7 @@ class Overview(NamedTuple):
 
 
 class CheckedRows(Interface):
-    """Reads every table of a scan with its check; the rows have the columns `more`."""
+    """Reads every table of a scan with its check; the rows also have the columns `more`."""
 
     def __call__(
         self, scan: PastScan, checker: Checker, more: Iterable[str], /

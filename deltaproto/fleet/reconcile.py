@@ -150,7 +150,7 @@ class Reconciliation:
                     table,
                     f"The external table {entry.name} is inside the folder of the database "
                     f"{schema}",
-                    f"move it before anybody drops {schema}: CASCADE deletes the folder",
+                    f"move it before anyone drops {schema}: CASCADE deletes the folder",
                     evidence=f"{schema} is at {above}",
                     detail=f"{entry.name} {schema}",
                     severity=Severity.INFO,
@@ -182,7 +182,7 @@ def _several(table: str, location: str, entries: Iterable[CatalogEntry]) -> Iter
                 table,
                 f"{counted(len(names), 'entry', 'entries')} of {catalog} have this location: "
                 f"{first_few(names.values(), ', ')}",
-                "keep one of them, and make the others views: a change under one name changes all",
+                "keep one of them, and make the others views: any change affects all of them",
                 evidence=location,
                 detail=catalog,
             )

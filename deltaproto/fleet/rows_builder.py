@@ -64,7 +64,7 @@ class RowsBuilder:
         """Add one table that was read.
 
         Args:
-            digest: that of its log before it was read.
+            digest: the digest of its log before it was read.
             catalog: the values of `CATALOG_COLUMNS`.
         """
         counts = len(evaluation.features), len(evaluation.findings)
@@ -118,7 +118,7 @@ class RowsBuilder:
             elif field.name in self._own:
                 arrays.append(arrow_array(self._own[field.name], field.type))
             elif field.name == OTHER_NAMES:
-                # Known when all catalogs are listed; see `catalog_rows`.
+                # Known only after all catalogs are listed; see `catalog_rows`.
                 arrays.append(pa.nulls(len(self), field.type))
             elif field.name in ("features", "findings"):
                 arrays.append(take_rows(self._list(field), self._rows))

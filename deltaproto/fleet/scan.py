@@ -107,7 +107,7 @@ def run_scan(request: ScanRequest, progress: ScanProgress) -> ScanResult:
     with _open_staging(request, began) as staging:
         tally, done = Tally(), set[str]()
         if request.resume:
-            # The store may have failed then.
+            # The store may have failed at that point.
             staging.drop_errors((ErrorCode.STORAGE, ErrorCode.TIMEOUT))
         for batch in staging.batches():
             tally.add(batch)
@@ -159,7 +159,7 @@ def _read_tables(
     named, local, remote = discover_tables(
         request.source, request.storage_options, threads, passed, entries
     )
-    # Tables of a catalog are on any store; its pages arrive while earlier tables are read.
+    # A catalog's tables can be on any store, and its pages arrive while earlier tables are read.
     yield from local_engine.read_remote_tables(
         readable_tables(named, unseen, done), settings, request.parallel
     )
@@ -303,11 +303,11 @@ class Tally:
         self.enabled: Counter[str] = Counter()
         """number of tables on which each is enabled"""
         self.isolation: Counter[str | None] = Counter()
-        """counts by declared level; None: not declared"""
+        """number of tables by declared isolation level; None: not declared"""
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Count the rows of one batch."""
-        # Without Arrow's functions: to import them takes an eighth of a scan of a few tables.
+        # Do not use Arrow's functions: importing them takes an eighth of the time of a small scan.
         errors = batch.column("error").to_pylist()
         columns = (batch.column(name).to_pylist() for name in _READ)
         rows = zip(*columns, errors, strict=True)
@@ -363,7 +363,7 @@ class Tally:
 
 
 def _members(batch: pa.RecordBatch, name: str, members: Sequence[str]) -> Iterator[list[Any]]:
-    """Yield the values of some members of a column with lists of structs."""
+    """Yield some members of the structs in a column of lists."""
     values = flatten_lists(batch.column(name))
     for member in members:
         yield values.field(member).to_pylist()

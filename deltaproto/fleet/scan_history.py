@@ -28,7 +28,7 @@ class Extent(NamedTuple):
 
 
 class ScannedPlace(NamedTuple):
-    """A table or an error of a scan: where it is, and under which names catalogs list it."""
+    """The location of a table or error of a scan, and the names under which catalogs list it."""
 
     location: str
     names: tuple[str, ...] | None = ()
@@ -150,7 +150,7 @@ def scans_query(scans: str, present: Collection[str]) -> str:
 
     Args:
         scans: the engine's name of the table.
-        present: its columns; those of older inventories lack some.
+        present: its columns; older inventories lack some.
     """
     names = (*COLUMNS, *({NOT_SEARCHED} & {*present}))
     return f"SELECT {', '.join(names)} FROM {scans}"  # noqa: S608  names of ours only
@@ -236,7 +236,7 @@ def find_fuller_scan(scans: list[PastScan], scan: PastScan) -> PastScan | None:
 
 
 def _one_of(values: type[StrEnum]) -> str:
-    """Return the condition of a column that does not have one of the values."""
+    """Return the SQL condition that a column has none of the values."""
     named = ", ".join(f"'{value}'" for value in values)
     return f"COALESCE({{}}, '') NOT IN ({named})"
 
@@ -269,7 +269,7 @@ _CONDITIONS: dict[Inventory, Mapping[str, str]] = {
         "number": _NUMBER,
     },
 }
-"""when the value of a column is one that no scan writes, in SQL"""
+"""SQL conditions for column values that no scan writes"""
 
 
 def counts_query(scan_ids: Collection[str], names: Mapping[Inventory, str], quote: str) -> str:

@@ -216,7 +216,7 @@ class TimeLimit:
                 raise timed_out_error(self._seconds) from None
             raise
         finally:
-            # In this order: a signal in between must not interrupt the next table.
+            # Keep this order: a signal in between must not interrupt the next table.
             self._running = False
             signal.setitimer(signal.ITIMER_REAL, 0)
 

@@ -207,7 +207,7 @@ class SparkEngine:
         return ((row["location"], row["partition_columns"]) for row in rows)
 
     def catalog_findings(self, entries: CatalogEntries) -> list[CatalogFinding]:
-        """Return what the entries of catalogs show about the staged tables."""
+        """Return the findings that compare the staged tables with their catalog entries."""
         if not entries:
             return []
         from deltaproto.fleet.reconcile import COLUMNS, Reconciliation

@@ -103,7 +103,7 @@ class SparkInventoryQueries(InventoryQueries):
         return open_query(self._session, sql)
 
     def _open(self, tables: Set[Inventory]) -> None:
-        """Open tables at the same time: each is a few small jobs."""
+        """Open tables in parallel: each takes a few small jobs."""
         with ThreadPoolExecutor(len(tables)) as pool:
             opened = {table: pool.submit(self._read_columns, table) for table in tables}
             self._columns |= {table: wait_for(each) for table, each in opened.items()}

@@ -60,7 +60,7 @@ def scan_with_spark(
     session = spark_session(spark)
     where = request.inventory.location.path_or_uri
     local = request.inventory.location.path
-    # Spark may run on another machine, with a different folder at this path.
+    # On another machine, Spark may see a different folder at this path.
     shared = local is None or spark.remote is None or os.path.isdir(local)
     folder = request.inventory.staging_folder(here=shared)
     scan_id: str | None = new_scan_id(began)

@@ -1,8 +1,8 @@
 """Results of a running scan, on disk and invisible in the inventory until the scan ends.
 
-Each part is written to a temporary file and renamed, so a killed scan leaves complete parts,
-which the next scan reuses with `--resume`. The roots of the scan are stored beside the parts: only
-a scan of the same roots can resume or replace it.
+Each part is written to a temporary file and then renamed. A killed scan therefore leaves only
+complete parts, which the next scan reuses with `--resume`. The roots of the scan are stored beside
+the parts: only a scan of the same roots can resume or replace it.
 """
 
 from __future__ import annotations

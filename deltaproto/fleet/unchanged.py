@@ -1,9 +1,9 @@
-"""Rows of the last scan, for tables whose log is unchanged since.
+"""Reuses rows of the last scan for tables whose log has not changed since.
 
 A row depends only on the table's log, its name and this release. So the digest of a table covers
-every file of the log folder with size, times and inode: an equal digest means an equal row. What
-could be wrong is read: errors, incomplete rows, logs on object stores, and logs that were written
-just before they were read, since a second write may have left the same time.
+every file of the log folder with size, times and inode: an equal digest means an equal row.
+Anything that could be wrong is read again: errors, incomplete rows, logs on object stores, and logs
+that were written just before they were read, because a second write may have kept the same time.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def log_digest(found: DiscoveredTable, listed: list[FolderEntry] | None = None) 
             and for a log that is not on disk.
     """
     if "://" in found.location or found.commits is not None:
-        # What a catalog has ratified is not in the log.
+        # The log lacks commits that only a catalog has ratified.
         return None
     began, texts = time.time_ns(), list[str]()
     try:
@@ -76,10 +76,10 @@ def log_digest(found: DiscoveredTable, listed: list[FolderEntry] | None = None) 
 
 
 def _collect(folder: str, below: str, listed: list[FolderEntry] | None, texts: list[str]) -> int:
-    """Add the files of a folder, and to `texts` also those of its subfolders.
+    """Add the files of a folder and, to `texts`, the files of its subfolders.
 
-    A text has the name, size, times and inode of a file; a name cannot have the separator. Returns
-    the newest modification time of a file in nanoseconds, 0 without any.
+    A text has the name, size, times and inode of a file; names cannot contain the separator.
+    Returns the newest modification time of a file in nanoseconds, 0 without any.
 
     Args:
         listed: receives the folder itself.
@@ -92,10 +92,10 @@ def _collect(folder: str, below: str, listed: list[FolderEntry] | None, texts: l
         for entry in entries:
             name = entry.name
             if not below and name[0] == ".":
-                # Readers ignore hidden files, such as the checksums of Hadoop.
+                # Readers ignore hidden files, such as Hadoop's checksums.
                 continue
             if entry.is_dir():
-                # Elsewhere than in these folders, readers take a folder for a broken file.
+                # Outside these folders, readers mistake a folder for a broken file.
                 if entry.is_symlink() or not (below or name[0] == "_"):
                     raise OSError(f"{entry.path} is not a usual folder")
                 if not below and listed is not None:
@@ -136,7 +136,7 @@ class LastScan:
         self._known: dict[str, int] = {}
         """row by digest, which covers the name and location of its table"""
         self.unchanged = 0
-        """number of rows that were taken over"""
+        """number of reused rows"""
 
     def start_loading(self) -> None:
         """Start to load the rows, if that has not started.
@@ -151,7 +151,7 @@ class LastScan:
 
     @property
     def may_have_rows(self) -> bool:
-        """False if every table has to be read, as far as is known before anything is loaded."""
+        """False if it is known before loading that every table must be read."""
         inventory = self._inventory
         return not (self._full or inventory is None or inventory.is_surely_missing())
 
@@ -162,7 +162,7 @@ class LastScan:
 
     @property
     def compares(self) -> bool:
-        """Whether it has rows, or may have some when they are loaded."""
+        """Whether it has rows, or may have some after loading."""
         return self.loading or bool(self._known)
 
     def split(
@@ -235,7 +235,7 @@ class LastScan:
         self._rows = _staged(tables, dict(zip(("features", "findings"), nested, strict=True)))
         digests = tables.column(LOG_DIGEST).to_pylist()
         for row, stored in enumerate(digests):
-            # Rows lost since then change the counts.
+            # If rows were lost since then, the counts differ.
             digest = (stored or "").partition("-")[0]
             if digest and stored == stored_digest(digest, *(each[row] for each in counts)):
                 self._known[digest] = row
@@ -260,7 +260,7 @@ def _rows_of(questions: LocalInventoryQueries, name: Inventory, scan_id: str) ->
     import pyarrow as pa
 
     schema = inventory_schema(name)
-    # What catalogs say about a table is compared again.
+    # Compare a table's catalog entries again.
     where = f"rule NOT LIKE '{CATALOG_RULES}%'" if name is Inventory.FINDINGS else None
     batches = [
         pa.RecordBatch.from_arrays(
@@ -302,7 +302,7 @@ def _staged(tables: pa.RecordBatch, nested: Mapping[str, pa.Array]) -> pa.Record
         nested[field.name]
         if field.name in nested
         else pa.nulls(tables.num_rows, field.type)
-        # What a catalog lists beside a table, only this scan knows.
+        # Only this scan knows what else a catalog lists for a table.
         if field.name in ("error", OTHER_NAMES)
         else tables.column(field.name)
         for field in schema

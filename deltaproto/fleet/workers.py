@@ -100,7 +100,7 @@ def with_retries(
                 raise
             if error.code is _CORRUPT_IF_REPEATED:
                 repeated.add(error.message)
-        # Random delays: requests that failed together must not be retried together.
+        # Use random delays, because requests that failed together must not be retried together.
         time.sleep(_PAUSE_SECONDS * 2**tried * random.uniform(0.5, 1.5))  # noqa: S311
     raise AssertionError
 
@@ -230,7 +230,7 @@ def _start_context() -> Any:
 
 @contextmanager
 def _caller_hidden() -> Iterator[None]:
-    """Let spawned processes not import the program that calls us: it would run again in each."""
+    """Keep spawned processes from importing the calling program, which would run again in each."""
     with _ONE_AT_A_TIME:
         caller = sys.modules["__main__"]
         sys.modules["__main__"] = ModuleType("__main__")
@@ -246,7 +246,7 @@ def _interrupts_blocked() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    # A terminal, a canceled job and a service manager signal the whole process group.
+    # A terminal, a canceled job or a service manager signals the whole process group.
     blocked = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, blocked)
     try:

@@ -20,7 +20,7 @@ from deltaproto.tables.storage import LogStore
 _HOUR = 3_600_000
 _DAY = 24 * _HOUR
 _UNNAMED = "unnamed client"
-# Commits without rows: they do not make an hour busy for other writers.
+# Commits without rows do not make an hour busy for other writers.
 _METADATA_ONLY = ("SET TBLPROPERTIES", "UNSET TBLPROPERTIES", "Empty Commit", "DROP FEATURE")
 
 

@@ -115,7 +115,7 @@ def _other_ids(
     listed = [each for each in entries if each.catalog.startswith("uc:") and each.table.id]
     known = {(each.catalog, str(each.table.id).lower()) for each in listed}
     for entry in listed:
-        # The other names of a table have ids of their own.
+        # Each further name of a table has its own id.
         if own is not None and (entry.catalog, own.lower()) not in known:
             yield entry_of_another_table.RULE.finding(
                 table,
@@ -145,7 +145,7 @@ def _other_columns(table: str, log: LogFacts, entries: Iterable[CatalogEntry]) -
 
 
 def _column_differences(entry: CatalogTable, log: LogFacts) -> str:
-    """Return how the columns differ, as the end of a sentence; empty: they do not."""
+    """Return how the columns differ, as the end of a sentence; empty if they are equal."""
     listed, digest = entry.columns, log.columns
     if listed is None or digest is None:
         return ""
@@ -154,7 +154,7 @@ def _column_differences(entry: CatalogTable, log: LogFacts) -> str:
         metadata = log.state.metadata
         full = schema_columns(metadata.schema, metadata.partition_columns, hive=own.hive)
         differences = full and describe_differences(own, full)
-        return f"has different columns than the log: {differences}" if differences else ""
+        return f"has different columns from the log: {differences}" if differences else ""
     here, there = listed.partition("-")[0], digest.partition("-")[0]
     columns = counted(int(here), "column")
     match compare_digests(listed, digest):
@@ -176,7 +176,7 @@ def _other_protocols(
         if differences:
             yield entry_protocol_differs.RULE.finding(
                 table,
-                f"The properties of the entry {entry.name} state a different protocol than the "
+                f"The properties of the entry {entry.name} state a different protocol from the "
                 f"log: {'; '.join(differences)}",
                 f"update or remove the properties of the entry; {_SYNC}",
                 evidence=f"the log has {protocol}",
@@ -199,18 +199,18 @@ def _differences(stated: DeclaredProtocol | None, protocol: Protocol) -> Iterato
     if more:
         yield f"also {', '.join(sorted(more))}"
     listed = {_feature_key(name) for name in stated.features}
-    # An entry that names some features names all of them.
+    # An entry that lists any features lists all of them.
     missing = [name for name in protocol.listed if _feature_key(name) not in listed]
     if listed and missing:
         yield f"without {', '.join(sorted(missing))}"
 
 
 def _feature_key(name: str) -> str:
-    """Return a key for comparisons: the names of one feature have the same."""
+    """Return a key for comparisons, equal for all names of one feature."""
     return "catalogManaged" if name in CATALOG_MANAGED else name.lower()
 
 
 def _is_missing(location: str) -> bool:
-    """Return False if a path may be one of another machine: not even its parent folder is here."""
+    """Return True if a path is missing here; False if it may be on another machine."""
     place = normalize_location(location)
     return not place.startswith("/") or os.path.isdir(os.path.dirname(place))

@@ -139,7 +139,7 @@ def _transitions(
         history.oldest_version_seen = commit.version
         if commit.problem is not None:
             history.problems.append((commit.version, commit.problem))
-            # Its changes are unknown, so newer states do not apply before it.
+            # Its changes are unknown, so newer states must not be assumed before it.
             state = LogState(None, None)
         if waiting and commit.version in listing.checkpoints:
             # A checkpoint resolves unknown states without reading back to the last change.

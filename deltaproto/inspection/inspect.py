@@ -87,7 +87,7 @@ def _resolve(table: str, request: ReadRequest) -> ResolvedName | None:
 def _compare_with_entry(
     table: str, result: Inspection | Unreadable, named: ResolvedName
 ) -> Inspection | Unreadable:
-    """Add what the table's entry in its catalog shows, against the newest version.
+    """Add findings that compare the newest version with the table's catalog entry.
 
     A Spark session may have another table by this name, or none: its result is not compared.
     """

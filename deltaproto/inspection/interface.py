@@ -67,4 +67,4 @@ class Unreadable(NamedTuple):
     error: TableError
     readers: Mapping[ReaderName, TableState | TableError] | None = None
     findings: tuple[Finding, ...] = ()
-    """what is known without the log: that a catalog has an entry for a missing table"""
+    """findings that need no log, such as a catalog entry for a missing table"""

@@ -1,9 +1,9 @@
 """Compares findings with a saved check, so that only new ones fail.
 
-A finding is known if the saved check of the same table has one of the same rule about the same
-subject, at least as severe. The wording is ignored if feature, client and evidence identify the
-subject. A finding on a client is known if each access that fails now failed in the same way
-then, because of the same features.
+A finding is known if the saved check of the same table has one by the same rule, about the same
+subject and at least as severe. The wording is ignored if feature, client and evidence identify the
+subject. A finding on a client is known if each access that fails now already failed in the same way
+because of the same features.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class KnownFindings:
         A table that the saved check does not list gets the finding DP222 as an error.
         """
         if checked.error is not None:
-            # Counts as found, so that it is not also reported as unchecked.
+            # Count it as found; otherwise it would also be reported as unchecked.
             self._find(checked)
             return checked
         saved = self._find(checked)
@@ -270,7 +270,7 @@ def _failed_the_same(finding: Finding, checked: TableCheck, saved: _SavedTable) 
 
 
 def _features(feature: str | None, evidence: str | None) -> frozenset[str]:
-    """Return the features that decide, from a finding on a client."""
+    """Return the deciding features from a finding on a client."""
     return frozenset(evidence.split(", ") if evidence else [feature] if feature else [])
 
 

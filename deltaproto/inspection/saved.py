@@ -226,7 +226,9 @@ def read_entry(entry: Any, path: str) -> TableFacts | SavedError:
 
 
 def _check_features(features: Iterable[Mapping[str, Any]], protocol: Protocol) -> None:
-    """Check the members of features that checks and plans read, and that no other is supported."""
+    """Check the features' members that checks and plans read, and that the list of supported
+    features is complete.
+    """
     for feature in features:
         supported = feature.get("listed") is True or feature.get("implied") is True
         if supported and feature["name"] not in protocol.supported:

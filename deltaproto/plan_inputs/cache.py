@@ -22,15 +22,15 @@ from deltaproto.planning.search.cost import Files
 _TABLE_PLACEHOLDER = "delta.`\0table\0`"
 _CACHE_SIZE = 4096
 _DISTINCT = 8
-"""length from which a name with a slash can only be the table"""
+"""minimum length at which a name with a slash certainly means the table"""
 _OWN_FIELDS = frozenset({"table", "location", "sql_name", "fingerprint", "other_names"})
 """fields of a plan that are of its table alone"""
 Renamer = Callable[[Sequence[str]], Any]
-"""returns the value with the names that it gets instead of those of the table"""
+"""returns the value with other names instead of the table's"""
 
 
 class _Known(NamedTuple):
-    """A plan of a group, and where it names the table that it was made for."""
+    """A plan of a group, and the places where it names the table that it was made for."""
 
     checked: PolicyCheckedPlan
     naming: Mapping[str, Renamer]
@@ -40,11 +40,11 @@ class _Known(NamedTuple):
 
 
 class CachingPlanner:
-    """A planner that caches plans of identical tables, with the check of their results.
+    """A planner that caches plans of identical tables, with the checks of their results.
 
     Args:
         plan: plans for one table with its clients, and checks the result.
-        add_clients: adds the clients to a table; without it, the tables have theirs.
+        add_clients: adds the clients to a table; None: the tables already have their clients.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class CachingPlanner:
         return checked
 
     def _row_group_key(self, inputs: PlanInput) -> Hashable | None:
-        """Return a key that is faster than that of the group; None if the table has none."""
+        """Return a key that is faster to compute than the group's; None if the table has none."""
         if inputs.row_group is None:
             return None
         applicable = self._users.applicable_to(inputs)
@@ -91,7 +91,7 @@ class CachingPlanner:
         if group is None or inputs.comments is not None:
             return self._plan(inputs), None
         key = (group, _cache_key(inputs, by_version=self._by_version))
-        # Most plans rewrite no files, and are the same for any.
+        # Most plans rewrite no files, and are the same whatever files the table has.
         found = self._known.get(key) or self._known.get((key, inputs.files))
         if found is not None and _fits(found, inputs):
             return self._reuse(found, inputs), found
@@ -128,7 +128,7 @@ def _remember(plans: dict[Hashable, _Known], key: Hashable, plan: _Known) -> Non
 
 
 class _WatchedFiles(Files):
-    """Files that know whether a plan depends on them."""
+    """Files of a table that record whether a plan depends on them."""
 
     used = False
 
@@ -190,10 +190,10 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _prefix(inputs: PlanInput) -> str | None:
-    """Return what the location has before the table's name.
+    """Return the part of the location before the table's name.
 
-    None if the name is not at its end, can be part of a word, or has to be quoted in a command: its
-    uses in a text are then not certain.
+    None if the name is not at its end, can be part of a word, or needs quoting in a command: then
+    its occurrences in a text are uncertain.
     """
     name, location = inputs.name, inputs.location
     distinct = "/" in name and len(name) >= _DISTINCT and shlex.quote(name) == name
@@ -234,7 +234,7 @@ def renamer(value: Any, names: Sequence[str]) -> Renamer:
 
 
 def _find_texts(value: Any, names: Sequence[str]) -> Renamer | None:
-    """Return the function for `renamer`; None if no text contains a name."""
+    """Return a function that renames one value, for `renamer`; None if no text contains a name."""
     match value:
         case str() if type(value) is str:
             return _in_text(value, names) if any(name in value for name in names) else None

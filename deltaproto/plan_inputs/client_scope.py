@@ -53,11 +53,11 @@ class SeenUse(NamedTuple):
     version: str | None
     """None: unknown"""
     name: str
-    """how outputs show it"""
+    """the name in outputs"""
     access: tuple[Access, ...]
     """may be empty: unknown"""
     principals: str
-    """on whose behalf, how recently, and when it is expected again"""
+    """on whose behalf it was used, how recently, and when it is expected again"""
 
 
 SeenUses = Callable[[str], Collection[SeenUse] | None]
@@ -133,7 +133,7 @@ class ClientScope:
         try:
             return self._catalog.resolve(use.name)
         except UsageError:
-            # A version is missing, or the client's record has none like it.
+            # The version is missing, or no range of the client's entry contains it.
             return None
 
     def _seen_notes(self, inputs: PlanInput) -> Iterator[str]:
@@ -196,9 +196,9 @@ class ClientScope:
         return self.ruled(target_planner(ready), ready)
 
     def applicable_to(self, inputs: PlanInput) -> Hashable | None:
-        """Return which parts of the policy apply to a table by its name and location.
+        """Return which parts of the policy apply to a table, by its name and location.
 
-        They determine its clients, too. None: each table may be different.
+        None: every table may differ.
         """
         if self._seen is not None:
             return None
@@ -208,10 +208,10 @@ class ClientScope:
         return self.checker.applicable(facts.table, facts.location, facts.other_names)
 
     def group_of(self, inputs: PlanInput) -> Hashable | None:
-        """Return what the clients and the policy have to do with the result of a plan.
+        """Return a key for the influence of clients and policy on a plan's result.
 
-        Plans of otherwise equal tables differ only if this does. None: each table may be
-        different.
+        Plans of otherwise equal tables differ only if their keys differ. None: every table may
+        differ.
         """
         applicable = self.applicable_to(inputs)
         if applicable is None or self.checker is None or inputs.facts is None:
@@ -274,7 +274,7 @@ class ClientScope:
         broken = [
             Blocked(each.feature, f"the result would violate the policy: {each.message}", each.hint)
             for each in found.violations
-            # Where the policy is the target, what drops cannot reach stays violated.
+            # With the policy as target, what drops cannot fix stays violated.
             if inputs.target is None or each.rule != LOWEST_RULE.id
         ]
         unapproved = tuple(change for change, _ in found.unapproved)
@@ -283,7 +283,7 @@ class ClientScope:
         else:
             assert found.before is not None
             assert found.then is not None
-            # Neither depends on past commits.
+            # Neither of these depends on past commits.
             plan = _with_policy_outcome(plan, found.before, found.then)
         return PolicyCheckedPlan(plan, unapproved)
 
@@ -300,7 +300,9 @@ def _is_use_of(use: SeenUse, client: TableClient) -> bool:
 
 
 def _with_policy_outcome(plan: Plan, before: TableCheck, after: TableCheck) -> Plan:
-    """Add to a plan for a policy what it fixes and what it leaves."""
+    """Add to a plan for a policy the findings that it fixes and the requirements that it leaves
+    unmet.
+    """
     if plan.goal.get("kind") != "policy":
         return plan
     return plan._replace(
@@ -312,7 +314,8 @@ def _with_policy_outcome(plan: Plan, before: TableCheck, after: TableCheck) -> P
 def _widen_target(inputs: PlanInput, then: TableCheck | None) -> PlanInput | None:
     """Return the table with a wider target if the plan leaves features that nothing needs.
 
-    Such as one that the plan itself switches off, or the checkpointProtection of a drop.
+    Examples: a feature that the plan itself switches off, or the checkpointProtection left by a
+    drop.
     """
     if inputs.target is None or then is None:
         return None
@@ -348,7 +351,7 @@ def newest_clients(catalog: ClientCatalog) -> Iterator[TableClient]:
 
 
 def _writers(engines: Iterable[str], catalog: ClientCatalog) -> Iterator[tuple[str, TableClient]]:
-    """Yield the clients that engines' names identify with a version, by reference."""
+    """Yield the clients, as references, that engines' names identify with a version."""
     for name in engines:
         client, version = identify_name(name)
         if client is None or version is None:

@@ -104,9 +104,9 @@ def with_restored_versions(
     storage_options: Mapping[str, str],
     spark: SparkSettings,
 ) -> PlanInput:
-    """Return a table that was read from its log, with the versions that statements restore.
+    """Add to a table that was read from its log the versions that statements restore.
 
-    Versions that the log no longer has are left out.
+    Versions that are no longer in the log are omitted.
     """
     effects = (
         each.statement.effect for each in statements if isinstance(each.statement, UserStatement)

@@ -82,7 +82,7 @@ def input_from_row(
 
 
 def input_for_equal_row(row: Mapping[str, Any], known: PlanInput) -> PlanInput:
-    """Return the planner input of a row, which shares its records with that of an equal table.
+    """Return the planner input of a row, which shares its records with an equal table's input.
 
     Args:
         known: from `input_from_row`, for a row that differs at most in name, location, id and

@@ -1,4 +1,4 @@
-"""Planners: what plans one table whose clients are known."""
+"""Planners: functions that plan for one table with known clients."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from deltaproto.policy.local_catalog import DEFAULT_ACCESS
 
 Planner = Callable[[PlanInput], Plan]
 UNDECLARED = "seen, not declared"
-"""how the labels of clients begin that were seen to use a table and are not declared"""
+"""label prefix of clients that were seen to use a table and are not declared"""
 _READ_ONLY_HINT = "enough if the clients only read: plan with --access read"
 
 

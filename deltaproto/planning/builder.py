@@ -100,7 +100,7 @@ class PlanBuilder:
             self._join()
 
     def _is_secret(self, sql: str) -> bool:
-        """Block a statement with a credential: the table's own one is hidden as well."""
+        """Block a statement with a credential, including a stored one that is shown redacted."""
         if not holds_credentials(sql):
             return False
         self.blocked.append(NOT_STORED)

@@ -55,7 +55,7 @@ from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import FEATURE_PREFIX
 
 _PROTECTIVE = frozenset({"appendOnly", "checkConstraints"})
-"""features that protect rows: only a policy that forbids them switches them off"""
+"""features that protect rows: they are switched off only if the policy forbids them"""
 
 
 class _Route(NamedTuple):
@@ -87,7 +87,9 @@ def plan_target(inputs: PlanInput, target: Target) -> Plan:
 
 
 def _versions_to_reach(route: _Route, met: Requirements, target: Target) -> tuple[int, int]:
-    """Return the required versions, also those that the table had, if the route sets versions."""
+    """Return the required versions if the route sets versions, including those that the table
+    already had.
+    """
     sets_versions = any(
         isinstance(move.statement, SetProperties)
         and MIN_WRITER_VERSION in move.statement.properties
@@ -100,7 +102,7 @@ def _versions_to_reach(route: _Route, met: Requirements, target: Target) -> tupl
 def _find_route(
     inputs: PlanInput, target: Target
 ) -> tuple[_Route, Requirements, tuple[Blocked, ...]]:
-    """Return the cheapest route, what it brings about, and what it does not."""
+    """Return the cheapest route, the requirements that it meets, and those that it does not."""
     whole = _cheapest(inputs, target.missing, target)
     if isinstance(whole, _Route):
         return whole, target.missing, ()
@@ -119,7 +121,7 @@ def _find_route(
             found = _cheapest(inputs, wider, target)
             if isinstance(found, _Route):
                 best, met = found, wider
-                # What this adds may let earlier features go.
+                # The features added here may make earlier ones unnecessary.
                 progress = bool(left)
             else:
                 left = (*left, part)
@@ -157,7 +159,7 @@ def _is_as_good(one: _Route, other: _Route) -> bool:
 
 
 def _rank(route: _Route) -> tuple[Cost, bool]:
-    # What nobody can drop again comes last if that costs no more.
+    # Features that cannot be dropped again come last if that costs no more.
     return route.cost, route.raises_first
 
 
@@ -181,10 +183,10 @@ def _try_orders(
 
 
 def _additions(wanted: Requirements, kept: Requirements) -> Iterator[tuple[Requirements, ...]]:
-    """Yield what statements other than drops bring about, in the order of their statements.
+    """Yield the requirements that other statements than drops meet, in the order of the statements.
 
-    Drops may lower the versions too far, so the versions that the table has are among them. A
-    legacy pair may imply features that would need feature lists by themselves.
+    Drops may lower the versions too far, so the table's current versions are included. A legacy
+    pair may imply features that would need feature lists by themselves.
     """
     every = (
         Requirements(features=wanted.features, properties=wanted.properties),
@@ -204,7 +206,7 @@ def _additions(wanted: Requirements, kept: Requirements) -> Iterator[tuple[Requi
 def _by_name(
     table: Table, wanted: Requirements, plain: Sequence[Requirements]
 ) -> tuple[Requirements, ...]:
-    """Return the additions with required features that are only supported, and not enabled."""
+    """Return the additions, with required features supported but not enabled."""
     lacking = feature_catalog.with_required_features(wanted.features) - table.protocol.supported
     named = {f"{FEATURE_PREFIX}{name}": "supported" for name in sorted(lacking)}
     return (Requirements(properties=named), *plain) if named else ()
@@ -222,7 +224,7 @@ def _try_order(
     """Return the route with these additions before and after the drops, or why there is none.
 
     Args:
-        settled: first remove what the table's metadata asks of the protocol.
+        settled: first remove the protocol requests in the table's metadata.
     """
     start = PlanBuilder(inputs)
     if settled:

@@ -185,7 +185,7 @@ def _goal_fields(request: DowngradeRequest) -> Mapping[str, Any]:
 def _find_alternatives(
     inputs: PlanInput, best: Solution, others: Iterable[Solution]
 ) -> Iterator[Alternative]:
-    """Yield the cheapest solution of each other kind that is better in some way."""
+    """Yield the cheapest solution of every other kind that has some advantage."""
     seen = {_alternative_kind(best)}
     every = list(others)
     ends = [

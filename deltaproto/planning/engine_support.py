@@ -63,7 +63,7 @@ def find_engine_blockers(inputs: PlanInput) -> Iterator[Blocked]:
 def _unlisted_features(table: Table, engine: Engine) -> list[str]:
     """Return the features that a protocol with a feature list lacks, sorted.
 
-    Those are the features in use, and the ones that others require.
+    These are the features in use, and the features that others require.
 
     Source: Delta Spark's `DeltaLog.assertTableFeaturesMatchMetadata`, which every snapshot and
     commit calls; measured with Delta Spark 4.4.0.

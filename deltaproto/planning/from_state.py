@@ -118,7 +118,7 @@ def _mapped_fields(kind: Any, parent: Path) -> Iterator[tuple[Path, int | None]]
 
 
 def read_comments(metadata: Metadata) -> Mapping[Path, str]:
-    """Return the comments by the path of their column; that of the table has the empty path."""
+    """Return the comments by column path; the table's comment has the empty path."""
     found = dict(_comments_below(metadata.schema or {}, ()))
     return {(): metadata.description, **found} if metadata.description else found
 
@@ -155,7 +155,7 @@ def with_history(
         unsure: features for which that is unknown.
         in_newest_run: features with no checkpoint between their last trace and the next commit.
         hours_ahead: hours by which the newest file of the log is ahead of the clock.
-        unpublished: the newest commits are staged only.
+        unpublished: the newest commits are only staged.
     """
     young = frozenset(name for name, at in seen.items() if at is None or at > now_ms)
     left = {name: (at - now_ms) / _HOUR_MS for name, at in seen.items() if at and name in young}
@@ -191,9 +191,9 @@ def may_have_stray_columns(
     """Return whether data files may contain columns missing from the schema; None: maybe.
 
     If the change data feed was ever enabled, UPDATE and MERGE left `_change_type` in data files. If
-    mapping has numbered more columns than exist, columns were dropped. REORG recognizes row ids in
-    files only while row tracking is enabled. Dropping rowTracking leaves them there, and leaves
-    domainMetadata; RESTORE then brings rowTracking back without the names of their columns.
+    column mapping has assigned more ids than columns exist, columns were dropped. REORG recognizes
+    row ids in files only while row tracking is enabled. Dropping rowTracking leaves them there, and
+    leaves domainMetadata; RESTORE then brings rowTracking back without the names of their columns.
     """
     tracking = (configuration.get(ROW_TRACKING) or "").lower() == "true"
     row_ids = "domainMetadata" in protocol.supported and not tracking

@@ -1,4 +1,4 @@
-"""Which clients gain or lose access by a plan."""
+"""Determines which clients gain or lose access through a plan."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def client_changes(inputs: PlanInput, after: TableRequirements) -> tuple[ClientC
     found = compare_clients(inputs.clients, inputs.needs, after)
     if not inputs.everybody:
         return found
-    # A plan without steps changes nothing for anybody.
+    # A plan without steps changes nothing for any client.
     keeps = () if after is inputs.needs else (IN_THE_LOG,)
     return tuple(c for c in found if is_worse(c) or is_better(c) or c.label in keeps)
 
@@ -94,7 +94,9 @@ def describe_change(change: ClientChange) -> str:
 
 
 def wrong_result_warning(changes: Iterable[ClientChange]) -> Iterator[str]:
-    """Yield a warning if clients may do wrong that did not before, such as refused ones."""
+    """Yield a warning if clients may return wrong results that did not before, such as refused
+    ones.
+    """
     newly = [c for c in changes if c.after is Verdict.WRONG and c.before is not Verdict.WRONG]
     if newly:
         names = ", ".join(dict.fromkeys(f"{each.client} ({each.access})" for each in newly))
@@ -109,9 +111,10 @@ def wrong_result_warning(changes: Iterable[ClientChange]) -> Iterator[str]:
 def lost_evidence_warning(
     clients: Iterable[TableClient], after: TableRequirements
 ) -> Iterator[str]:
-    """Yield a warning if `check` cannot repeat verdicts once the first commits are deleted.
+    """Yield a warning if `check` cannot repeat the plan's verdicts after the first commits are
+    deleted.
 
-    They show who wrote the data files. The plan's verdicts, with `after`, still use that.
+    These commits show who wrote the data files, which the verdicts in `after` still use.
     """
     unknown = OF_FILE_WRITERS
     shown, said = "whether delta-rs wrote data files", "unknown"
@@ -158,7 +161,7 @@ def _client_name(client: TableClient, path: str | None) -> str:
 
 
 def end_state_of(after: Table, before: Table) -> EndState:
-    """Return the end state of a predicted table, which was `before` at first."""
+    """Return the end state of a predicted table that started as `before`."""
     on, off = set(), set()
     for name in after.protocol.supported:
         rule = feature_catalog.feature_record(name).enablement
@@ -196,9 +199,9 @@ def end_state_of(after: Table, before: Table) -> EndState:
 
 
 def _find_cleared(after: Table, before: Table) -> Iterator[str]:
-    """Yield the features without a switch of which the plan removes every trace.
+    """Yield the features without a switch whose traces the plan removes completely.
 
-    The traces of an enabled feature come back with the next write.
+    The next write leaves new traces of an enabled feature.
     """
     for name in after.protocol.supported & before.protocol.supported:
         removed = _has_traces(name, before) is not False and _has_traces(name, after) is False

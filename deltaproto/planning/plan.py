@@ -105,7 +105,7 @@ class Step(NamedTuple):
     warnings: tuple[str, ...]
     """risks of this step, one sentence each"""
     optional: bool = False
-    """True if the step may be unnecessary, because the step that it repeats succeeded"""
+    """True if the step is unnecessary after the step that it repeats has succeeded"""
 
     def __repr__(self) -> str:
         return f"<Step {self.id} {self.action}: {self.why}>"
@@ -133,7 +133,7 @@ class Blocked(NamedTuple):
 
 
 def stays_violated_line(*unmet: Blocked, remedy: bool = False) -> str:
-    """Return one line about violations that a plan leaves, with their remedies if requested."""
+    """Return one line about the violations that a plan leaves, with remedies if requested."""
     texts = [text for each in unmet for text in (each.reason, each.remedy * remedy) if text]
     return f"stays violated: {'; '.join(texts)}"
 
@@ -218,7 +218,7 @@ class Alternative(NamedTuple):
 
 
 class Fingerprint(NamedTuple):
-    """Facts that must not change between planning and executing; data commits may happen."""
+    """Facts that must not change between planning and execution; data commits are allowed."""
 
     table_id: str | None
     version: int
@@ -270,12 +270,13 @@ class Plan(NamedTuple):
     concurrency: ConcurrencyChange | None = None
     """None: the plan comes from a file of an earlier version"""
     unmet: tuple[Blocked, ...] = ()
-    """what the policy requires and the plan does not bring about, with the reason"""
+    """the policy's requirements that the plan does not meet, with the reason"""
     fixes: tuple[str, ...] = ()
     """the findings of `check` that the plan removes, each with its rule"""
     everybody: bool = False
-    """True: no client was declared; `clients` has those whose access changes, of all known ones,
-    and those in the log"""
+    """True: no client was declared; `clients` has the clients in the log, and all known clients
+    whose access changes
+    """
     other_names: tuple[str, ...] = ()
     """further catalog names of the table, which patterns of a policy match, too"""
 
@@ -298,13 +299,13 @@ class Plan(NamedTuple):
 
     @property
     def stays_violated(self) -> bool:
-        """Return True if the table violates the policy, and no statement brings it closer."""
+        """Return True if the table violates the policy and no statement improves that."""
         return bool(self.unmet) and not self.steps and not self.blocked
 
 
 CHECKSUM_FIELD = "seal"
 _ID_LENGTH = 16
-# A plan for one table has these members that every output has.
+# In a plan for one table, these members come from the envelope of every output.
 _EXCLUDED_FIELDS = {CHECKSUM_FIELD, "schema_version", "tool", "command", "generated_at"}
 
 

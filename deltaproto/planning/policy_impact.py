@@ -87,7 +87,7 @@ def assess_policy_impact(
     checker: Checker, today: TableFacts, after: TableFacts, goal: str
 ) -> PolicyImpact:
     """Compare a table's check before and after a plan with this goal (as text)."""
-    # Commits of the past are not part of a plan's changes.
+    # Past commits are not among the plan's changes.
     before = checker.check(today._replace(changes=None))
     then = checker.check(after._replace(changes=None))
     losses = find_losses(
@@ -124,9 +124,9 @@ def describe_fixes(before: TableCheck, then: TableCheck) -> Iterator[str]:
 
 
 def explain_unmet(then: TableCheck, reasons: Sequence[Blocked]) -> Iterator[Blocked]:
-    """Yield the violations that a plan leaves, with the planner's reason if it has one.
+    """Yield the violations that a plan leaves, with the planner's reason if there is one.
 
-    Violations of several clients with the same cause are one.
+    Violations by several clients with the same cause are combined.
 
     Args:
         reasons: why requirements cannot be met.
@@ -166,9 +166,9 @@ def _subject(finding: Finding) -> str:
 
 
 def _joined_hints(findings: Sequence[Finding]) -> str:
-    """Return the common hint of some clients, or the hint for each of them.
+    """Return the common hint of some clients, or each client's hint.
 
-    Commands for each of them count as one: that of the first client.
+    If only their commands differ, the hint has the first client's command.
     """
     hints = {each.hint.replace(each.client or "", "") for each in findings}
     if len(hints) == 1:
@@ -177,7 +177,8 @@ def _joined_hints(findings: Sequence[Finding]) -> str:
 
 
 def predict_facts(today: TableFacts, table: Table, steps: Iterable[Step], plan: Plan) -> TableFacts:
-    """Return the table's facts after these steps of the plan; for a copy, those of the new table.
+    """Return the table's facts after these steps of the plan; for a copy, the facts of the new
+    table.
 
     Args:
         table: the table as `today` describes it.

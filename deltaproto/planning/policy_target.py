@@ -59,7 +59,7 @@ def build_target(checker: Checker, facts: TableFacts) -> Target:
 def _list_requirements(
     settings: PolicySettings, facts: TableFacts
 ) -> Iterator[tuple[_Key, Requirements]]:
-    """Yield each requirement of the policy but its clients, with the key of its finding."""
+    """Yield each requirement of the policy except clients, with the key of its finding."""
     for name in settings.require_features or ():
         yield (required_feature.RULE.id, name), Requirements(features=frozenset({name}))
     for name in settings.forbid_features or ():

@@ -1,4 +1,4 @@
-"""Planner input: the observed table, its clients, and what is requested."""
+"""Planner input: the observed table, its clients, and the request."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class PlanInput(NamedTuple):
     engine: Engine = Engine()
     clients: tuple[TableClient, ...] = ()
     everybody: bool = False
-    """True: the clients are all known ones, so only those that change are reported"""
+    """True: all known clients are evaluated, so only those that change are reported"""
     complete: bool = True
     """False: the reader could not read everything"""
     session: Mapping[str, str] = MappingProxyType({})
@@ -65,10 +65,11 @@ class PlanInput(NamedTuple):
     target: Target | None = None
     """what a policy requires of the table; None: no plan for a policy is made"""
     comments: Mapping[tuple[str, ...], str] | None = None
-    """comments by the path of their column, that of the table by the empty path, of a table that
-    was read by its name in Spark; None: other addresses, whose copies are made manually"""
+    """comments by column path (the table's comment has the empty path), for a table that was read
+    by its name in Spark; None: other addresses, whose copies are made manually
+    """
     row_group: Hashable = None
-    """equal for tables whose inputs differ in name, location, id and version only; None: unknown"""
+    """equal for tables whose inputs differ only in name, location, id and version; None: unknown"""
 
     @property
     def other_names(self) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ def assign_waves(
 ) -> tuple[Wave, ...]:
     """Return the waves, none of them empty. The same plans always get the same waves.
 
-    Within and across waves, cheaper plans come first; of equal ones, by location.
+    Within and across waves, cheaper plans come first; equal plans are in order of location.
 
     Args:
         other_names: further catalog names of tables, by plan id.
@@ -72,10 +72,10 @@ def assign_waves(
 
 
 def _wave_ends(settings: RolloutSettings, count: int) -> Sequence[int]:
-    """Return for each wave how many tables it and the earlier ones have."""
+    """Return, for each wave, the number of tables in it and in earlier waves."""
     ends: list[int] = []
     for size in settings.waves:
-        # Percentages are rounded up, so that no wave is empty while tables remain.
+        # Percentages are rounded up, so no wave is empty while tables remain.
         tables = -(-count * size.number // 100) if size.percent else size.number
         ends.append(min(count, (ends[-1] if ends else 0) + tables))
     return [*ends, count]
@@ -96,13 +96,13 @@ def group_id(plan: Plan) -> str:
 def find_objections(old: Plan, new: Plan) -> Iterator[str]:
     """Yield why a new plan for a table must not replace the approved one without a decision.
 
-    It may affect no other clients, cost no more, and be no less reversible.
+    The new plan may not affect other clients, cost more, or be less reversible.
     """
     for blocked in new.blocked:
         yield f"it is blocked: {blocked.reason}"
     if not new.steps:
         for unmet in new.unmet[:1]:
-            yield f"no statement brings the table closer to the policy: {unmet.reason}"
+            yield f"no statement improves the table's compliance: {unmet.reason}"
     lost = {(each.client, each.access) for each in filter(is_worse, old.clients)}
     for each in filter(is_worse, new.clients):
         if (each.client, each.access) not in lost:

@@ -201,7 +201,7 @@ def build_undo_sql(
 ) -> str | None:
     """Return the SQL that undoes a statement, as far as possible.
 
-    None if nothing has to be, or can be, undone. `start` is the table before the plan.
+    None if nothing has to be undone, or nothing can be. `start` is the table before the plan.
     """
     found: list[str] = []
     reached = move.outcome.table

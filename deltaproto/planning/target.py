@@ -1,4 +1,4 @@
-"""What a table must become and what it must stay: the target of a plan for a policy."""
+"""The target of a plan for a policy: what the table must become, and what must stay."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Requirements(NamedTuple):
     clients: tuple[ClientAccess, ...] = ()
 
     def parts(self) -> Iterator[Requirements]:
-        """Yield each requirement alone, those that add something last."""
+        """Yield each requirement separately; those that add something come last."""
         for name in sorted(self.absent):
             yield Requirements(absent=frozenset({name}))
         if self.at_most != (3, 7):
@@ -59,14 +59,14 @@ class Target(NamedTuple):
     """What one table must become."""
 
     missing: Requirements
-    """what the plan brings about, as far as it can"""
+    """the requirements that the plan should meet, as far as possible"""
     kept: Requirements = Requirements()
-    """what the table meets already, and must still meet afterwards"""
+    """the requirements that the table already meets, and must still meet afterwards"""
     history: HistoryChoice | None = None
 
 
 def goal_of(met: Requirements, target: Target) -> Mapping[str, Any]:
-    """Return the goal as stored in plan files: the requirements that the plan brings about."""
+    """Return the goal as stored in plan files: the requirements that the plan meets."""
     goal: dict[str, Any] = {"kind": "policy"}
     if met.features:
         goal["enable"] = sorted(met.features)

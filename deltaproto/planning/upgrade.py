@@ -37,7 +37,7 @@ def plan_upgrade(inputs: PlanInput, request: UpgradeRequest) -> Plan:
     if not walk.blocked:
         walk.blocked += _disabled_again(request, walk.table.configuration)
     if walk.moves or walk.blocked:
-        # First, because the engine raises most of these before it reads the statement's words.
+        # Checked first, because the engine raises most of these before it parses the arguments.
         walk.blocked[:0] = find_engine_blockers(inputs)
     moves = [] if walk.blocked else walk.moves
     plan = assemble_plan(

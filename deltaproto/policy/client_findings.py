@@ -42,7 +42,7 @@ class _Group(NamedTuple):
     """The verdicts of one client and path with the same reason."""
 
     finding: Finding
-    """without a table: its hint has a placeholder, or is empty if it depends on more"""
+    """the finding without its table: its hint has a placeholder, or is empty"""
     first: DeclaredVerdict
 
 
@@ -88,7 +88,7 @@ def _common_hint(judged: DeclaredVerdict) -> str | None:
         return "try the client on a copy of the table, and declare the result with --client-file"
     if not judged.verdict.because:
         return (
-            "no known version passes: use another client, or remove the cause named in the "
+            "no known version works: use another client, or remove the cause named in the "
             "message, for example in a copy of the table"
         )
     return None
@@ -100,18 +100,18 @@ def _hint_for_table(judged: DeclaredVerdict, case: PolicyContext) -> str:
     if needs.by_name and _has_unseen_features(needs):
         place = quote_for_shell(case.facts.location)
         return (
-            "no known version passes, and Spark does not show whether dropping features helps: "
+            "no known version works, and Spark does not show whether dropping features helps: "
             f"check the table by its location: deltaproto check {place}"
         )
     return (
-        "no known version passes and dropping features does not help: use another client, or see "
+        "no known version works and dropping features does not help: use another client, or see "
         f"whether a copy into a new table helps: deltaproto plan-downgrade {case.word} "
         f"--for-client {judged.verdict.named} --access {judged.verdict.access}"
     )
 
 
 def _has_unseen_features(needs: TableRequirements) -> bool:
-    """Return True if the log shows which features are used, and the reader did not."""
+    """Return True if the log would show which features are used, but the reader did not."""
     supported = needs.protocol.supported
     return not CATALOG_MANAGED & supported and any(needs.uses(name) is None for name in supported)
 

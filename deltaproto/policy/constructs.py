@@ -53,13 +53,13 @@ _ARGUMENTS = {
     **dict.fromkeys(("TRIM", "LTRIM", "RTRIM", "CEIL", "FLOOR", "TO_DATE", "TO_TIMESTAMP"), 1),
     "REPLACE": 3,
 }
-"""numbers of arguments with which other engines do the same: LTRIM(x, y) trims y in Spark"""
+"""argument counts for which other engines agree with Spark: LTRIM(x, y) trims y in Spark"""
 _FORMATTED = frozenset(("string", "char", "varchar", "decimal", "numeric"))
 """cast targets whose text or rounding differs between engines"""
 _SEPARATORS = (",", "FROM", "FOR")
 """of arguments"""
 _COUNTING = ("SUBSTR", "SUBSTRING", "LEFT", "RIGHT")
-"""functions whose second argument counts characters: engines differ where it is below 1"""
+"""functions whose second argument counts characters: engines differ if it is below 1"""
 
 
 class ColumnNames(frozenset[str]):
@@ -121,7 +121,7 @@ def _find_in_tokens(tokens: Sequence[Token], columns: ColumnNames) -> Iterator[s
 
 
 def _unusual_call(function: Token, tokens: Sequence[Token], bounds: Sequence[int]) -> Iterator[str]:
-    """Yield a construct for arguments with which engines do not agree on a common function."""
+    """Yield a construct for arguments of a common function on which engines disagree."""
     name = f"{function.text.lower()}()"
     expected = _ARGUMENTS.get(function.key)
     if expected is not None:

@@ -38,7 +38,7 @@ _MODE = "delta.columnMapping.mode"
 _MODES = ("name", "id")
 _HIGHEST, _NESTED = "delta.columnMapping.maxColumnId", "delta.columnMapping.nested.ids"
 _MOST = 100_000
-"""column ids that are looked for at most"""
+"""maximum number of column ids to look for"""
 _ASSIGNED = "col-"
 """prefix of the physical names that Delta assigns with column mapping"""
 
@@ -162,7 +162,7 @@ def _walk(struct: Mapping[str, Any], parent: str, mapped: bool) -> Iterator[tupl
         if not isinstance(field.get("nullable"), bool):
             yield requirements.TYPE_PREFIX + requirements.MALFORMED, path
         kind = field.get("type")
-        # Most columns have a simple type, of which there is nothing to yield.
+        # Most columns have a simple type, for which there is nothing to yield.
         if not isinstance(kind, str) or kind not in _SIMPLE:
             yield from _contents_of_type(kind, path, mapped)
 

@@ -11,7 +11,7 @@ from deltaproto.policy.document.model import Declared
 
 
 class DeclaredVerdict(NamedTuple):
-    """What happens when one client uses one table in one way."""
+    """The outcome when one client uses one table in one way."""
 
     declared: Declared
     """the declaration in the policy, or the client that was passed"""

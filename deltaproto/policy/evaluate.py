@@ -122,7 +122,7 @@ class Checker:
     def applicable(
         self, table: str, location: str | None, others: tuple[str, ...] = ()
     ) -> Hashable:
-        """Return what of the policy applies to one table: equal for the same parts.
+        """Return a key for the parts of the policy that apply to one table.
 
         Like `check`, this leaves the match for `observe`.
 
@@ -221,7 +221,7 @@ class Checker:
     def check_unreadable(
         self, table: str, error: TableError, findings: Iterable[Finding] = ()
     ) -> TableCheck:
-        """Return the check of a table that could not be read, with what is known nevertheless."""
+        """Return the check of an unreadable table, with the findings that are still known."""
         checked, known = unreadable_table(table, error), list(findings)
         return self.with_findings(checked, known) if known else checked
 
@@ -310,7 +310,7 @@ class Checker:
         if checked.unasked:
             self.use.unasked(checked.table)
         clients = [judged.verdict.named for judged in checked.verdicts] if readable else None
-        # What of the policy an unreadable table uses is unknown.
+        # It is unknown which parts of the policy an unreadable table uses.
         for each in () if readable else waivers:
             self.use.waived(each)
         for approval in self.approvals.about(names, clients) if self.approvals else ():

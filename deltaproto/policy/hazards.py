@@ -1,4 +1,4 @@
-"""A table's hazards, derived from its findings, so a saved inspection is enough."""
+"""A table's hazards, derived from its findings; a saved inspection is enough."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class TableCheck(NamedTuple):
 
     @property
     def is_table(self) -> bool:
-        """False if what was named is not a table, or not known to be one."""
+        """False if the name may not refer to a table."""
         missing = self.error is not None and self.error.code in _NO_TABLE
         return not (self.of_policy or self.of_input or missing)
 

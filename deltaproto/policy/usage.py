@@ -65,7 +65,7 @@ class PolicyUse:
 
         Args:
             merged: its settings; None if it could not be read.
-            is_table: False if it is not known to be one, so that it need not match anything.
+            is_table: False if it may not be a table, so it need not match anything.
         """
         self._tables += is_table
         rollout = self._policy.rollout
@@ -99,7 +99,7 @@ class PolicyUse:
         self._approvals.add(approval.position)
 
     def unasked(self, table: str) -> None:
-        """Record a table to which the policy applies nothing."""
+        """Record a table to which nothing in the policy applies."""
         self._unasked_count += 1
         if len(self._unasked) < _NAMED:
             self._unasked.append(table)
@@ -272,14 +272,14 @@ class PolicyUse:
 
 
 def _instead_of(key: str) -> str | None:
-    """Return what to write for a property that is a request of a statement; None: it is stored."""
+    """Return what to write instead of a property that Delta does not store; None: it is stored."""
     if key.lower().startswith(FEATURE_PREFIX):
         return f"write require_features: [{feature_from_key(key) or 'FEATURE'}] instead"
     return _REQUESTS.get(key.lower())
 
 
 def describe_overridden(client: str) -> str:
-    """Return the notice of a built-in client that a site defines itself."""
+    """Return the notice about a built-in client that a site redefines."""
     return (
         f"{client} is defined in the policy or a client file: its verdicts do not come from the "
         "catalog"

@@ -1,7 +1,7 @@
-"""Databricks automatic upgrades: features that Databricks turns on without a statement of the user.
+"""Databricks automatic upgrades: features that Databricks turns on without a user's statement.
 
-Only managed tables of Unity Catalog are affected. Nothing here is measured: every record states
-what a document says, and the day on which it was read.
+Only managed tables of Unity Catalog are affected. Nothing here is measured: every record cites a
+document and the day on which it was read.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class TableAge(StrEnum):
 
 
 class Stage(StrEnum):
-    """How far the upgrade is released; it decides the observation window."""
+    """The release stage of the upgrade, which determines the observation window."""
 
     GENERAL = "generally available"
     PREVIEW = "public preview"
@@ -57,7 +57,7 @@ ROLLOUT_DAYS = 183
 MANAGED_TYPES = frozenset({"managed", "catalog-managed"})
 """types of affected tables, as Unity Catalog names them"""
 UNAFFECTED_TYPES = frozenset({"external", "foreign"})
-"""types of tables that are certainly not affected; of others it is not known"""
+"""types of tables that are certainly not affected; for other types it is unknown"""
 UNITY_CATALOG = "uc"
 """the scheme of Unity Catalog's addresses"""
 
@@ -161,4 +161,4 @@ CONDITIONS = (
     "clients that Unity Catalog does not see, or that come back less often than the window, do "
     "not stop an upgrade",
 )
-"""conditions of all rules, for people"""
+"""the conditions of all rules, as text"""

@@ -1,4 +1,4 @@
-"""What the statistics of a table's data files show of each column's bounds.
+"""What the statistics of a table's data files show about the bounds of each column.
 
 Columns that are not indexed count as well, because a change of the table's properties can make
 readers expect their bounds.
@@ -14,7 +14,7 @@ _NOTHING: frozenset[str] = frozenset()
 
 
 class ColumnBounds(NamedTuple):
-    """Columns at the top of the schema, by what the statistics of some file show of them."""
+    """Top-level columns, grouped by what the statistics of some file show about them."""
 
     columns: frozenset[str] = _NOTHING
     """the columns whose bounds were looked for; others were added later"""
@@ -34,7 +34,7 @@ class ColumnBounds(NamedTuple):
     """the statistics of every file were read"""
 
     def traces(self, expected: Iterable[IndexedColumn]) -> set[Trace]:
-        """Return what readers misread that expect the bounds of these columns."""
+        """Return what readers misread if they expect the bounds of these columns."""
         found = set()
         for column in expected:
             if column.name in self.missing:
@@ -46,7 +46,7 @@ class ColumnBounds(NamedTuple):
         return found
 
     def renamed(self, names: Mapping[str, str]) -> "ColumnBounds":
-        """Return the same with other names of columns; a name that is not mapped stays."""
+        """Return the bounds with renamed columns; names that are not mapped stay."""
 
         def rename(columns: frozenset[str]) -> frozenset[str]:
             return frozenset(names.get(name, name) for name in columns)

@@ -66,7 +66,7 @@ class Trait(StrEnum):
 
 
 class Trace(StrEnum):
-    """Something in the files or the log of the current version that shows a feature."""
+    """Evidence of a feature in the files or the log of the current version."""
 
     DELETION_VECTORS = "data files with deletion vectors"
     CHANGE_FILES = "change data files"
@@ -89,7 +89,7 @@ class Trace(StrEnum):
     DELTA_RS_REWRITES = "data files written by a delta-rs DELETE, UPDATE or MERGE"
     BYTE_ORDER_MARK = "a commit that begins with a byte order mark"
     UNSIZED_FILES = "an add action without the size of its data file"
-    IMPOSSIBLE_SIZES = "an add action with a size that no data file has"
+    IMPOSSIBLE_SIZES = "an add action with an impossible file size"
     NO_PARTITION_VALUES = "an add action without partition values"
     INCOMPLETE_ADDS = "an add action without another required member"
     MISTYPED_ADDS = "an add action with a member of another type"
@@ -167,7 +167,7 @@ class EnablementTrigger(NamedTuple):
     """One way to enable the feature."""
 
     act: str
-    """as written: a property assignment, a column type, or a clause of a statement"""
+    """the trigger as written: a property assignment, a column type, or a clause of a statement"""
     by: str
     """one of `property`, `schema`, `command`, `feature-property`"""
     new_tables: bool = True
@@ -237,7 +237,7 @@ class Feature(NamedTuple):
     kind: FeatureKind
     status: FeatureStatus
     summary: str
-    """what it does, in one plain sentence"""
+    """the purpose of the feature, in one plain sentence"""
     min_reader: int
     """lowest minReaderVersion that supports it: 1 for writer features"""
     min_writer: int
@@ -273,7 +273,7 @@ class Feature(NamedTuple):
 
     @property
     def switchless(self) -> bool:
-        """True when nothing switches it on or off: a table that supports it uses it."""
+        """True if nothing switches it on or off, so every table that supports it uses it."""
         return isinstance(self.enablement, AlwaysWhenSupported)
 
     @property

@@ -113,7 +113,7 @@ def feature_from_key(key: str) -> str | None:
 
 @cache
 def _registered_by_lower_name() -> dict[str, str | None]:
-    """Return each registered feature by its name in lower case; None for one of Delta's tests."""
+    """Return each registered feature by its lowercase name; None for features of Delta's tests."""
     return {
         feature.name.lower(): None if feature.status is FeatureStatus.TESTING else feature.name
         for feature in reversed(RECORDS)
@@ -190,7 +190,8 @@ def find_dependents(name: str, supported: Collection[str]) -> tuple[str, ...]:
 def add_unlisted(name: str) -> str:
     """Return how to add a feature that a table uses but does not list.
 
-    Delta Spark refuses such tables before it could add the feature. deltalake 1.6.6 can add these.
+    Delta Spark refuses such tables before it can add the feature. deltalake 1.6.6 can add some
+    features.
     """
     if name in _ADDED_BY_DELTALAKE:
         member = _ADDED_BY_DELTALAKE[name]

@@ -27,16 +27,16 @@ _DEEPEST = 100
 
 
 class IndexedColumn(NamedTuple):
-    """A column at the top of the schema of which statistics can have bounds."""
+    """A top-level column for which statistics can have bounds."""
 
     name: str
-    """in data files and their statistics"""
+    """the name in data files and their statistics"""
     type: str
     """empty for a struct"""
     boolean: bool
-    """it is boolean, or a struct with no other columns that have bounds"""
+    """True for a boolean column, or a struct in which no other columns have bounds"""
     later: bool
-    """only a reader that counts a struct as one column expects its bounds"""
+    """True if only readers that count a struct as one column expect its bounds"""
 
 
 def indexed_columns(metadata: Metadata) -> Iterator[IndexedColumn]:

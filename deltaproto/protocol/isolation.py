@@ -56,7 +56,7 @@ class IsolationLevels(NamedTuple):
     effective: Mapping[str, str | None]
 
     def differ(self, other: "IsolationLevels") -> tuple[str, str] | None:
-        """Describe both and the engines on which they differ; None if they are equal.
+        """Describe both levels and the engines on which they differ; None if they are equal.
 
         Engines in only one of them are not compared.
         """
@@ -84,8 +84,9 @@ def _effective_level(engine: WriterEngine, declared: str | None) -> IsolationLev
                 else _parse_declarable(declared)
             )
         case WriterEngine.DELTA_SPARK:
-            # Setting another level than Serializable is refused, but each stored one is respected,
-            # SnapshotIsolation too (commits of 4.4.0 record it); what is no level fails commits.
+            # Delta refuses to set a level other than Serializable, but respects any stored level,
+            # including SnapshotIsolation (commits of 4.4.0 record it). A stored value that is not a
+            # level makes commits fail.
             return IsolationLevel.SERIALIZABLE if declared is None else _parse_level(declared)
         case WriterEngine.DELTA_RS:
             return _KERNEL_RS_SPELLING.get(declared or "", IsolationLevel.SERIALIZABLE)
@@ -112,7 +113,10 @@ def _parse_level(text: str) -> IsolationLevel | None:
 
 
 class RowLevelSupport(StrEnum):
-    """The result for an unknown runtime: yes means from 14.2 on."""
+    """Whether the table supports row-level concurrency.
+
+    For an unknown runtime, yes means 14.2 or later.
+    """
 
     YES = "yes"
     NO = "no"
@@ -125,7 +129,9 @@ class RowLevelConcurrency(NamedTuple):
     databricks: RowLevelSupport
     reason: str
     liquid: bool | None = False
-    """liquid clustering, which has it in earlier runtimes; None: not visible to the reader"""
+    """whether the table uses liquid clustering, which supports it in earlier runtimes; None: not
+    visible to the reader
+    """
 
 
 def row_level_concurrency(

@@ -198,7 +198,7 @@ def explain_versions(protocol: Protocol) -> tuple[str, ...]:
 def _explain_reader(protocol: Protocol) -> str:
     version = protocol.min_reader_version
     if version == 1:
-        return "reader 1: every client may read it"
+        return "reader 1: every client can read it"
     known = (
         n for n in sorted(protocol.supported) if protocol.kind_of(n) is FeatureKind.READER_WRITER
     )

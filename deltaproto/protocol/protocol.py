@@ -212,7 +212,7 @@ class Protocol(_Fields):
     def without_features(self, names: Iterable[str]) -> "Protocol":
         """Return the lowest protocol without `names`, which may require each other.
 
-        A feature that one of the others requires stays.
+        A feature that a remaining feature requires stays.
         """
         gone = frozenset(names)
         return _lowest_form(self.supported - gone, self._reader_features_by_list() - gone)

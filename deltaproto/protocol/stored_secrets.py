@@ -1,7 +1,7 @@
 """Hide credentials that a table's log stores, such as a signed address in a property.
 
 Readers call this once, so that no output, inventory, plan or journal can hold them. Table features
-and values that Delta interprets have no such form, so predictions stay the same.
+and values that Delta interprets never look like credentials, so predictions do not change.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from deltaproto.redaction import HIDDEN, is_secret_property, redact_addresses_in
 
 _DELTA = "delta."
 _LONGEST_SKIPPED = 19
-"""this many letters and digits are too few for a key"""
+"""number of letters and digits that is too small for a key"""
 _UUID_LENGTH = 36
 _LONGEST_CACHED = 1000
 _LONGEST_CACHED_SCHEMA = 1 << 15
@@ -35,7 +35,7 @@ def hide_in_name(text: str) -> str:
     """Return a name without credentials: of a feature, user, or another short text."""
     if text.isalnum() and len(text) <= _LONGEST_SKIPPED:
         return text
-    # Most are the ids of tables, which would fill the cache.
+    # Most values are table ids, which would fill the cache.
     if len(text) == _UUID_LENGTH and text.count("-") == 4 and text.replace("-", "").isalnum():
         return text
     return _without(text) if len(text) <= _LONGEST_CACHED else redact_text(text)
@@ -59,7 +59,7 @@ def _read_property(key: str, value: str | None) -> tuple[str, str | None]:
     # A constraint's expression may compare a column named like a secret.
     if key.lower().startswith(_DELTA):
         return name, redact_addresses_in(value)
-    # Spark has hidden the values of some; comparisons know its form.
+    # Spark has redacted some of the values; comparisons recognize its placeholder.
     hides = is_secret_property(key) and value.strip("*") != "(redacted)"
     return name, HIDDEN if hides else redact_text(value)
 
@@ -80,7 +80,7 @@ def _read_schema(text: str) -> str:
 
 
 def hide_in_commit_info(info: dict[str, Any]) -> dict[str, Any]:
-    """Remove credentials from who and what a commitInfo names, in place, and return it.
+    """Remove credentials from the names in a commitInfo, in place, and return it.
 
     Operation parameters are kept: they can be long, and `history` hides credentials in them.
     """
@@ -94,7 +94,7 @@ def hide_in_commit_info(info: dict[str, Any]) -> dict[str, Any]:
 
 
 def hide_in_json(value: Any, hide: Callable[[str], str] = hide_in_addresses) -> Any:
-    """Return a JSON value with every text in it, names too, passed through `hide`.
+    """Return a JSON value with every text in it, including names, passed through `hide`.
 
     Null for a value that is nested too deeply.
     """

@@ -83,7 +83,7 @@ class TableState(NamedTuple):
     confirmed: bool = False
     """True if the catalog that manages the table confirmed that this is its newest version"""
     bounds: ColumnBounds | None = None
-    """the statistics of data files, also of columns that are not indexed; None: not requested"""
+    """the statistics of data files, including columns that are not indexed; None: not requested"""
 
 
 class UnsupportedProtocol(TableError):

@@ -1,4 +1,4 @@
-"""A cache of functions of texts or bytes that a hostile log cannot fill with long ones."""
+"""A cache for functions of texts or bytes, which a hostile log cannot fill with long ones."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ _LONG_CALLS = 4
 def cache_by_text(maxsize: int) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
     """Keep the results of the last `maxsize` calls with texts, bytes, tuples of these and None.
 
-    The cache keeps the arguments as well. Of calls with more than 32,768 characters, only the last
-    four are kept, for what is computed several times for one table; with more than a million, none.
+    The cache also keeps the arguments. Of calls with more than 32,768 characters, it keeps only the
+    last four, for values that are computed repeatedly for one table. It keeps no calls with more
+    than a million characters.
     """
 
     def decorate(function: Callable[..., Result]) -> Callable[..., Result]:

@@ -40,7 +40,7 @@ class InvalidProtocol(ValueError):
         self.violations = broken
 
 
-# Every verdict on a table asks again; a set keeps its hash.
+# Every verdict on a table looks this up again; a set keeps its hash.
 @lru_cache(maxsize=256)
 def find_violations(
     reader: int,

@@ -1,8 +1,8 @@
-"""Which client wrote a commit, and for whom, by the marks in its `commitInfo`.
+"""Identifies the client that wrote a commit, and its user, by the marks in `commitInfo`.
 
-Writers identify themselves in different members, or not at all. The rules are data (`MARKS`):
-each names the source where the mark was found, and samples. A writer that no rule fits is
-unknown; none is guessed.
+Writers identify themselves in different members, or not at all. The rules are data (`MARKS`): each
+names the source where the mark was found, and samples. A writer that matches no rule is unknown;
+nothing is guessed.
 """
 
 import re
@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 _LONGEST_MARK = 500
-"""characters; a longer value is no engine's name"""
+"""characters; a longer value is not the name of an engine"""
 
 
 class Confidence(StrEnum):
@@ -50,7 +50,7 @@ class Principal(NamedTuple):
     notebook: str | None = None
     cluster: str | None = None
     query: str | None = None
-    """id of a query, of which each commit has another"""
+    """id of a query, which differs for each commit"""
     stream: str | None = None
     """id of a streaming query, which keeps it when it restarts"""
 
@@ -106,7 +106,7 @@ def _mark(
 MARKS = (
     _mark(
         *("delta-spark", "Delta Spark", "engineInfo"),
-        # Microsoft's builds have versions of four and more numbers.
+        # Versions of Microsoft's builds have four or more numbers.
         rf"(?:Kernel-[\w.+-]+/)?{_SPARK} Delta-Lake/"
         rf"(?:(?!(?:\d+\.){{3}}\d){_VERSION}{_BUILD}|<unknown>)",
         _DELTA_SPARK,
@@ -263,7 +263,7 @@ def identify_writer(
 
 
 def name_writer(info: Mapping[str, Any]) -> str | None:
-    """Return the engine's name as it recorded it, else `ID@VERSION` of what wrote the commit."""
+    """Return the engine's name as it recorded it, else `ID@VERSION` of the writer."""
     recorded = info.get("engineInfo") or info.get("clientVersion")
     return str(recorded) if recorded else identify_writer(info).label
 
@@ -309,7 +309,7 @@ def _match(
     texts = dict(zip(_FIELDS, (engine, client, kernel, cluster), strict=True))
     for mark in MARKS:
         text = texts[mark.field]
-        # A cluster can have any name; Trino records it and no engine.
+        # A cluster can have any name, and Trino records that name but no engine.
         if text is None or (mark.field == "clusterId" and (engine or client)):
             continue
         found = re.fullmatch(mark.pattern, text, re.ASCII)

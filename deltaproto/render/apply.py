@@ -90,7 +90,7 @@ class ApplyReport:
             self._entries[applied.planned.id] = json.dumps(fields)
 
     def so_far(self) -> dict[str, Any]:
-        """Return the results of a run that is ending early as JSON; empty if there are none.
+        """Return the results of a run that is ending early, as JSON; empty if there are none.
 
         Empty for `jsonl` too, whose results are already written.
         """
@@ -99,7 +99,7 @@ class ApplyReport:
         return {"results": [*map(json.loads, self._ordered())], "summary": self._summary()}
 
     def _ordered(self) -> list[str]:
-        """Return the entries, first those of the expected plans in their order."""
+        """Return the entries, starting with the expected plans in their order."""
         ids = [each for each in self._order if each in self._entries]
         return [self._entries[each] for each in dict.fromkeys((*ids, *self._entries))]
 

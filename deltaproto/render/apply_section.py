@@ -90,7 +90,7 @@ def finished_line(record: StepRecord, table: str) -> FindingList:
 
 
 def retry_line(step: Step, winner: str, seconds: float) -> FindingList:
-    """Return that a step lost against another commit and will be retried."""
+    """Return a line that a step lost against another commit and will be retried."""
     message = f"lost against {winner}; next attempt in {seconds:.0f} s"
     return FindingList([FindingLine(Tone.WARNING, step.id, "retry", message, "")])
 

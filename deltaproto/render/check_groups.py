@@ -30,20 +30,20 @@ from deltaproto.render.named_tables import (
 )
 
 _CLIENTS = 4
-"""clients of a group that are named"""
+"""maximum number of clients named for a group"""
 _MOST_MESSAGES = 5_000
-"""different findings that are remembered"""
+"""maximum number of different findings to remember"""
 _UNREAD, _FINE = -1, len(SEVERITY_RANKS)
 
 
 class TableGroup(NamedTuple):
-    """What the tables of a group have in common."""
+    """The common parts of the tables in a group."""
 
     rank: int
     """-1 if unreadable or incomplete, else the place of the worst new severity"""
     protocol: str
     clients: str
-    """the accesses that are not ok, or that all are"""
+    """the accesses that are not ok, or a note that all are"""
     findings: tuple[tuple[Severity | None, str, bool], ...]
     """severity, rule or error code, and whether the baseline has it; worst first"""
 

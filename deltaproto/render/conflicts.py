@@ -92,7 +92,7 @@ def _matrix_blocks(answer: ConflictReport) -> Iterator[Block]:
     down, across = _rows_and_columns(answer)
     by_pair = {(cell.operation, cell.against): str(cell.conflict) for cell in answer.cells}
     marks = [[by_pair.get((row, column), "-") for column in across] for row in down]
-    yield Paragraph(("Row: commits last and may lose. Column: was committed in the meantime.",))
+    yield Paragraph(("Row: commits last and may lose. Column: committed in the meantime.",))
     yield TableBlock(
         ("Operation", *map(str, across)),
         [[(str(row),), *((mark,) for mark in each)] for row, each in zip(down, marks, strict=True)],

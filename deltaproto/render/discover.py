@@ -74,7 +74,7 @@ def write_settings(format_: PageFormat, file: IO[str], *, color: bool) -> None:
 
 
 def notices(found: Discovery) -> list[str]:
-    """Return what may be missing although everything was read."""
+    """Return notices about what may be missing even if everything was read."""
     return [
         f"{source.name}: {source.unparsed:,} of {counted(source.lines, 'line')} not understood; a "
         "client may be missing"

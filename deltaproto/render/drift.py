@@ -62,8 +62,9 @@ class DriftCounts:
         self.groups: Counter[_Group] = Counter()
         self.first: dict[_Group, list[Difference]] = {}
         self.culprits: dict[_Group, Counter[str]] = {}
-        """changes by the engine, user and job that committed them, or by `apply`, if the log still
-        shows them"""
+        """number of changes by the engine, user and job that committed them, or by `apply`, if the
+        log still shows them
+        """
         self.tables = 0
         self._last: str | None = None
 

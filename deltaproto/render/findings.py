@@ -12,7 +12,7 @@ from deltaproto.policy.finding import SEVERITY_RANKS, Finding, Rule, Severity, S
 from deltaproto.render.document.blocks import FindingLine, FindingList, Tone
 
 _MOST_FINDINGS = 500
-"""findings of one table that people are shown"""
+"""maximum number of findings shown for one table"""
 RulePage = tuple[Rule, str]
 """a rule and its page, as `find_rule` returns them"""
 
@@ -68,7 +68,7 @@ def problem_block(error: TableError | None, *, complete: bool) -> FindingList | 
 def finding_block(findings: Iterable[Finding]) -> FindingList:
     """Return a table's findings as one block; findings in the baseline are marked as known.
 
-    Of very many findings, the most severe are shown, and the others are counted.
+    If there are very many findings, only the most severe are shown, and the others are counted.
     """
     every = list(findings)
     shown = every

@@ -37,7 +37,7 @@ from deltaproto.render.named_tables import NamedCount, SharedFolder, group_notes
 
 _NAMES = 3
 _CLIENTS = 4
-"""clients that a row names"""
+"""maximum number of clients named in a row"""
 _OPT_OUT = (
     "The documents do not state how to opt out. These statements set the property with which the "
     "feature is off; it is not known whether automatic upgrades respect it, so scan again "
@@ -89,7 +89,7 @@ def _blocks(found: Forecast, limit: int) -> Iterator[Block]:
 
 
 def _unknown(found: Forecast) -> Iterator[str]:
-    """Yield what is not known, with the number of tables and the first of them."""
+    """Yield the facts that are unknown, with the number of tables and the name of the first one."""
     read = [each for each in found.tables if each.error is None]
     if unread := [each for each in found.tables if each.error is not None]:
         error = unread[0].error
@@ -164,7 +164,7 @@ def _delayed(until: Sequence[date]) -> str:
 
 
 class _Group(NamedTuple):
-    """What the tables of a group have in common."""
+    """The common parts of the tables in a group."""
 
     fails: tuple[str, ...]
     not_judged: tuple[str, ...]

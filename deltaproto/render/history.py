@@ -130,8 +130,8 @@ def _remarks(history: ProtocolHistory) -> list[str]:
         count = len(idle.versions)
         lines.append(
             f"{counted(count, 'commit')} {idle.operation} by {idle.engine} "
-            f"stored the same metadata again (last: version {idle.versions[0]}); each aborts "
-            "concurrent writes of Delta Spark before 4.1, Databricks and delta-rs for nothing"
+            f"stored the same metadata again (last: version {idle.versions[0]}); each "
+            "needlessly aborts concurrent writes by Delta Spark before 4.1, Databricks and delta-rs"
         )
     lines += [f"version {v} cannot be read: {error.message}" for v, error in history.problems]
     return lines

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from deltaproto.inspection.activity import Activity
 
 _MOST_FEATURES = 200
-"""features of one table that people are shown; no known writer lists that many"""
+"""maximum number of features shown for one table; no known writer lists that many"""
 _FEATURES = ("Feature", "Needed by", "How", "Enabled", "Present", "Droppable")
 _SHORT_FEATURES = ("Feature", "For", "How", "On", "In use", "Drop")
 _READERS = ("Reader", "Version", "Protocol", "Features or reason")
@@ -62,7 +62,9 @@ def inspection_document(results: Sequence[Inspection | Unreadable]) -> Document:
 
 
 def closing_blocks(results: Sequence[Inspection | Unreadable], *, summary: bool) -> Iterator[Block]:
-    """Yield what follows the sections of all tables: the summary of several, and notices."""
+    """Yield the blocks after the sections of all tables: the summary, if there are several, and
+    notices.
+    """
     if summary and len(results) > 1:
         yield _summary(results)
     yield from (Callout(Tone.WARNING, (notice,)) for notice in NOTICES)

@@ -16,9 +16,9 @@ from deltaproto.errors import DeltaprotoError
 
 SCHEMA_VERSION = "1.1"
 DEFAULT_LIMIT = 20
-"""groups of tables that people are shown"""
+"""number of groups of tables to show"""
 NOTICES: list[str] = []
-"""what weakens the checks of this run, set at its start; every format shows it"""
+"""notices about weakened checks in this run, set at its start and shown in every format"""
 _CONTROL = {
     code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if code != ord("\n")
 }
@@ -88,7 +88,7 @@ def envelope(command: str, payload: Mapping[str, Any], *, complete: bool = True)
 def escape_control_chars(text: str) -> str:
     """Return `text` with every control character except the line feed as a backslash escape.
 
-    Marks that change the direction of writing are escaped too, and so is the beginning of `##[…]`,
+    Marks that change the writing direction are escaped too. So is the beginning of `##[…]`,
     which CI systems interpret anywhere in a line: the output shows exactly what is in the text.
     """
     shown = text.translate(_CONTROL)
@@ -98,7 +98,7 @@ def escape_control_chars(text: str) -> str:
 def neutralize_lines(text: str) -> str:
     """Return `text` with `::` at the start of a line as `\\x3a:`, so that CI systems ignore it.
 
-    For whole lines: names can begin one, and long texts can wrap anywhere.
+    Pass whole lines: names can begin a line, and long texts can wrap anywhere.
     """
     return re.sub(_LINE_COMMAND, r"\1\\x3a:", text) if "::" in text else text
 
@@ -115,7 +115,7 @@ def json_text(
 def write_json(
     command: str, payload: Mapping[str, Any], file: IO[str], *, line: bool, complete: bool = True
 ) -> None:
-    """Write the document of `json_text`; what is an iterator is written entry by entry."""
+    """Write the document of `json_text`; iterators are written entry by entry."""
     file.write(open_envelope(command, complete=complete, line=line))
     gap, inner = (", ", "") if line else (",\n  ", "\n    ")
     for name, value in payload.items():
@@ -177,7 +177,9 @@ def format_timestamp(milliseconds: int | None) -> str | None:
 
 
 def stamp(seconds: float | None) -> str | None:
-    """Return a time as RFC 3339 in UTC: the nearest that it can express; None for None."""
+    """Return a time as RFC 3339 in UTC, or the nearest time that RFC 3339 can express; None for
+    None.
+    """
     if seconds is None:
         return None
     text = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(_representable(seconds)))

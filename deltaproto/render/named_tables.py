@@ -1,4 +1,4 @@
-"""Numbers of tables of which the first are named, for outputs that group many tables."""
+"""Numbers of tables with the first names, for outputs that group many tables."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from deltaproto.render.document.blocks import Block, Paragraph
 GROUPED_FROM = 6
 """number of tables from which tables are shown in groups"""
 _NAMES = 3
-"""tables of a group that are named"""
+"""maximum number of tables named for a group"""
 
 
 class NamedCount:
-    """A number of tables, of which the first are named."""
+    """A number of tables, with the names of the first ones."""
 
     def __init__(self, hint: str = "") -> None:
         self.tables = 0
@@ -62,13 +62,13 @@ def groups_title(groups: Sequence[NamedCount]) -> str:
 
 
 def folder_note(folder: SharedFolder) -> Iterator[Block]:
-    """Yield what the names are relative to, if all tables are in one folder."""
+    """Yield the folder that the names are relative to, if all tables are in one folder."""
     if where := str(folder):
         yield Paragraph((f"names are relative to {where}",), muted=True)
 
 
 def group_notes(groups: Sequence[NamedCount], shown: int, folder: SharedFolder) -> Iterator[Block]:
-    """Yield what stands below the table of groups: the folder of the names, and what is left out.
+    """Yield the notes below the table of groups: the folder of the names, and omitted groups.
 
     Args:
         shown: number of groups in the table.

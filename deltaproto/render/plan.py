@@ -143,7 +143,9 @@ class PlanReport:
             self._file.write(f',\n  "summary": {json.dumps(self._summary.fields())}\n}}\n')
 
     def _show(self, found: Plan | tuple[str, TableError]) -> None:
-        """Write few plans one by one, once it is known that they are few, and many in groups."""
+        """Write plans one by one if there are few (known only at the end), and in groups if there
+        are many.
+        """
         if self._details and self._text is not None:
             self._text.write(self._section(found))
             return
@@ -186,23 +188,23 @@ class PlanReport:
 
 _RULE = re.compile(r"DP\d{3}")
 _STEPS = 4
-"""steps of a group that are shown"""
+"""maximum number of steps shown for a group"""
 _MOST_ERRORS = 1_000
-"""different messages of a group that are counted"""
+"""maximum number of different messages to count for a group"""
 _LOST = 3
-"""clients of a group that are named"""
+"""maximum number of clients named for a group"""
 _UNREADABLE, _PLANNED, _BLOCKED, _DONE = range(4)
 
 
 class PlanGroup(NamedTuple):
-    """What the plans of a group have in common."""
+    """The common parts of the plans in a group."""
 
     rank: int
     """0 unreadable, 1 with steps, 2 blocked or violated without steps, 3 nothing to do"""
     protocol: str
     """the versions before and after"""
     text: str
-    """the steps, or why there are none; of tables that could not be planned, the error's code"""
+    """the steps, or why there are none; for tables that could not be planned, the error's code"""
     left: str = ""
     """rules that stay violated after the steps"""
     lost: str = ""
@@ -240,7 +242,7 @@ class _GroupTotals:
         return f"{counted(self._files, 'file')}, {size(self._bytes)}" if self._files else ""
 
     def most_frequent_error(self) -> str:
-        """Return the message of the most tables, and for how many tables there are others."""
+        """Return the most frequent message, and the number of tables with other messages."""
         if not self._errors:
             return ""
         ((message, tables),) = self._errors.most_common(1)
@@ -357,7 +359,9 @@ def summarize_steps(plan: Plan) -> str:
 
 
 def _rules_left(plan: Plan) -> str:
-    """Return the rules that the plan leaves violated, and what else it does not bring about."""
+    """Return the rules that the plan leaves violated, and the other requirements that it does not
+    meet.
+    """
     parts = (each.reason.partition(": ") for each in plan.unmet)
     texts = (rule if _RULE.fullmatch(rule) else rule + sep + rest for rule, sep, rest in parts)
     return ", ".join(dict.fromkeys(texts))

@@ -112,7 +112,7 @@ def cost_fields(cost: Cost) -> dict[str, int]:
 
 
 def moments(steps: Iterable[Step], now: float) -> list[tuple[float | None, float | None]]:
-    """Return for each step its earliest time and the time before which it deletes history.
+    """For each step, return its earliest time and the time before which it deletes history.
 
     Both are seconds since the epoch. The earliest time is None if the step can run at once; for a
     wait, it is the end of the wait. The second time is None if nothing is deleted.

@@ -81,7 +81,7 @@ def is_complete(plan: Plan) -> bool:
 def is_plain(plan: Plan, step: Step) -> bool:
     """Return True if a statement can be shown verbatim, for copying.
 
-    Scripts are read by terminals and CI systems, which interpret what begins a line. Only a
+    Terminals and CI systems interpret the beginning of a line. Only a
     statement typed by the user may contain line feeds that do not come from a name.
     """
     if step.sql is None or single_line(step.sql) == step.sql:

@@ -134,15 +134,13 @@ def plan_blocks(plan: Plan, now: float) -> Iterator[Block]:
         to = plan.goal.get("to", {}) if plan.goal.get("kind") == "upgrade" else {}
         reader, writer = plan.protocol_after.versions
         if plan.stays_violated:
-            nothing = Callout(
-                Tone.WARNING, ("No statement brings the table closer to the policy.",)
-            )
+            nothing = Callout(Tone.WARNING, ("No statement improves the table's compliance.",))
         elif to and (to["reader"] > reader or to["writer"] > writer):
             nothing = Callout(
                 Tone.WARNING, ("No statement reaches these versions: see the warnings.",)
             )
         else:
-            done = "Nothing to do: the table already is as requested."
+            done = "Nothing to do: the table already has the requested state."
             nothing = Callout(Tone.GOOD, (done,))
         yield Section("", "Steps", [nothing])
     if plan.steps:

@@ -100,7 +100,7 @@ class WaveGroup(NamedTuple):
         """When the next step may run, in seconds since the epoch; None: now, or unknown."""
         if self.is_ready or all(each.status in ENDED for each in self.tables):
             return None
-        # The tables of a wave are not read while it has to wait as a whole.
+        # While a whole wave has to wait, its tables are not read.
         times = [each.until for each in self.tables if each.until is not None]
         return min(times, default=self.wave.until)
 
@@ -129,7 +129,7 @@ def group_tables(progress: RolloutProgress) -> Iterator[WaveGroup]:
 
 
 def _merge_alike(groups: Iterable[WaveGroup]) -> list[WaveGroup]:
-    """Return groups of which no two of a wave read the same, the largest first."""
+    """Merge groups of a wave that would read the same, and return them with the largest first."""
     found: dict[tuple[str, str, bool | None], list[WaveGroup]] = {}
     for group in groups:
         found.setdefault((group.wave.name, group.steps, group.rehearsed), []).append(group)

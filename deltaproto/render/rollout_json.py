@@ -1,4 +1,4 @@
-"""The file `rollout.json` in a folder of plans: which plan is in which wave."""
+"""The file `rollout.json` in a folder of plans: the plans of each wave."""
 
 from __future__ import annotations
 

@@ -314,7 +314,7 @@ def _drift(pair: ScanPair, counts: DriftCounts) -> Section:
 
 
 def _entry(found: DiscoveredTable) -> dict[str, Any]:
-    """Return how the table's catalog describes it."""
+    """Return how the catalog describes the table."""
     if found.entry is None or not found.entry.type:
         return {}
     entry = found.entry

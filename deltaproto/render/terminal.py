@@ -47,7 +47,7 @@ class Painter:
         self._file.write(shown)
 
     def recorded(self, write: Callable[[], None]) -> str:
-        """Return the lines that `write` writes, so that `again` can repeat them."""
+        """Record the lines that `write` writes, so that `again` can repeat them."""
         self._recorded = []
         write()
         lines, self._recorded = self._recorded, None
@@ -69,7 +69,7 @@ class Painter:
         """Write a text wrapped at the width; `first` and `rest` are the prefixes of its lines.
 
         Args:
-            lead: columns that `first` occupies, if more than those of `rest`.
+            lead: columns that `first` occupies, if more than `rest`.
             whole_words: whether names may exceed the width, so that they can be copied; otherwise
                 they are cut, after a separator if possible.
         """
@@ -95,7 +95,7 @@ def width_of(text: str) -> int:
 
 
 class Overlong(Enum):
-    """What happens to a word that is longer than a line."""
+    """The handling of a word that is longer than a line."""
 
     KEEP = "keep"
     """it exceeds the width"""
@@ -110,7 +110,7 @@ _MAYBE_WIDE = re.compile(
 )
 """matches every wide character, but no ellipsis and no bar of a chart: rich is imported late"""
 _SECOND = "\ue000"
-"""stands for the second column of a wide character while lines are measured"""
+"""placeholder for the second column of a wide character while lines are measured"""
 
 
 def wrap(text: str, width: int, overlong: Overlong) -> list[str]:

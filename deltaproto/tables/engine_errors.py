@@ -26,7 +26,7 @@ _MOST_CONFLICTS = 20
 LOST_HINT = "start it and run again"
 _MOST_CAUSES = 20
 SILENT_SECONDS = 60
-"""time after which a Spark Connect server that answers nothing is given up"""
+"""seconds without any answer after which a Spark Connect server counts as lost"""
 # gRPC's texts for calls on a channel that was closed, which `spark_connect` does with servers that
 # stopped responding.
 _CLOSED = r"Channel closed!|on closed channel!"
@@ -67,7 +67,7 @@ def spark_message(error: BaseException) -> str:
 
 
 def repeat_on_conflict(write: Callable[[], object]) -> None:
-    """Call a function that commits to a Delta table, again if another process's commit conflicts.
+    """Call a function that commits to a Delta table; repeat if another process's commit conflicts.
 
     `write` must open the table each time, and have no effect if its commit fails. It uses Spark or
     deltalake, for which an append conflicts with a commit that deletes other rows.
@@ -93,7 +93,7 @@ def _is_conflict(error: Exception) -> bool:
 def spark_root_cause(error: BaseException) -> str:
     """Return the first line of the innermost Java exception that caused the error; empty if none.
 
-    Spark wraps what happens in its threads in exceptions that name no reason.
+    Spark wraps errors in its threads in exceptions that name no reason.
     """
     cause: Any = getattr(error, "java_exception", None)
     found = ""
@@ -115,7 +115,7 @@ def spark_first_line(error: BaseException) -> str:
 
 
 def lost_engine_error(error: BaseException) -> EngineError:
-    """Return the error of a Spark that disconnected or stopped responding."""
+    """Return the error for a Spark session that disconnected or stopped responding."""
     return EngineError(f"Spark disconnected: {first_line(error)}", LOST_HINT)
 
 

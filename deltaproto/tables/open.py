@@ -26,14 +26,14 @@ class OpenedLog(NamedTuple):
 
 
 class ResolvedName(NamedTuple):
-    """Where a catalog says that a table is, and how to read it there."""
+    """The location of a table according to its catalog, and how to read it."""
 
     location: str
     """path or URI"""
     spark: str
     """the table's address in Spark: its name or its location"""
     storage_options: dict[str, str]
-    """the user's options, and those of the catalog that they lack"""
+    """the user's options, completed by the catalog's"""
     entry: CatalogTable
     """the table as the catalog describes it"""
     commits: Callable[[], Mapping[int, int]] | None = None
@@ -87,7 +87,7 @@ def open_table_log(
 
     After Spark resolved a name, the log is read through Spark if necessary.
 
-    A path that a remote Spark returns is on its machine, whatever is at that path here. The
+    A path from a remote Spark is on the remote machine, even if the path also exists here. The
     log of a catalog-managed table, opened by name, includes ratified staged commits.
 
     Raises:

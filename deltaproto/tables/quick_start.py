@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _JAVA_OPTIONS = "spark.driver.defaultJavaOptions"
-# The second compiler pays for itself only after minutes.
+# The second compiler only pays off after minutes.
 _ONE_COMPILER = "-XX:TieredStopAtLevel=1"
 # Several threads that collect garbage cost more than they save on few processors.
 _ONE_COLLECTOR = "-XX:+UseSerialGC"
@@ -40,7 +40,9 @@ _MORE_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _CONFLICTS = re.compile(r"Use\w*GC\b|Archive|-Xshare|agent|@|VMOptionsFile|-XX:Flags|-Xlog")
 _FIRST_WITH_ARCHIVE = 17
 _DUMPING, _UNUSED = 3600, 30 * 86400
-"""seconds after which Java is not still writing an archive, and after which one is deleted"""
+"""seconds after which Java has certainly finished writing an archive, and after which an unused one
+is deleted
+"""
 _SETTLED = 5
 _ARCHIVE, _NEW = ".jsa", ".jsa.new"
 
@@ -92,8 +94,9 @@ class QuickStart:
         return []
 
     def keep_jars(self, session: SparkSession) -> None:
-        """Save the jars that the session has resolved for the next start, unless the user's
-        settings or configuration decided which."""
+        """Save the jars that the session resolved for the next start, unless the user's settings or
+        configuration determined them.
+        """
         if not self._default_jars:
             return
         with suppress(Exception):
@@ -112,7 +115,7 @@ class QuickStart:
             _adopt_archive(path)
             if archive := _find_archive(path):
                 return [f"-XX:SharedArchiveFile={archive}", quiet]
-            # The first start does not pay for it: it may be the only one, as in a container.
+            # Do not slow down the first start: it may be the only one, as in a container.
             if not self.jars():
                 return []
             # Only the process that creates the file lets Java write it; Java replaces it at exit.
@@ -131,7 +134,7 @@ def _cache_path(name: str, *, create: bool = False) -> str:
 
 
 def _adopt_archive(path: str) -> None:
-    """Name a complete archive by its size, as Java crashes with one that is cut off."""
+    """Put a complete archive's size into its name, because Java crashes with a truncated one."""
     with suppress(OSError), open(path + _NEW, "rb") as file:
         found = os.fstat(file.fileno())
         age = time.time() - found.st_mtime
@@ -143,7 +146,7 @@ def _adopt_archive(path: str) -> None:
 
 
 def _find_archive(path: str) -> str | None:
-    """Return the archive if it is whole, and delete those that nothing uses."""
+    """Return the archive if it is complete, and delete unused ones."""
     archive = None
     with os.scandir(os.path.dirname(path)) as files:
         for each in files:

@@ -68,7 +68,9 @@ _INTERPRETED = {
     "spark.sql.codegen.factoryMode": ("NO_CODEGEN", "FALLBACK"),
     "spark.sql.codegen.wholeStage": ("false", "true"),
 }
-"""values for few rows, for which interpreting a plan is faster than compiling it, and for many"""
+"""values for few rows, for which interpreting a plan is faster than compiling it, and values for
+many rows
+"""
 _MANY_ROWS = 10_000
 _SUPPLIES_JARS = ("spark.jars", "spark.jars.packages", "spark.driver.extraClassPath")
 
@@ -261,7 +263,7 @@ def _start_session(builder: Any, settings: SparkSettings, java: int) -> SparkSes
     jars = [] if supplied else quick_start.jars()
     if not supplied:
         try:
-            # The import also makes errors of Delta exceptions of Python.
+            # The import also converts Delta's errors to Python exceptions.
             from delta import configure_spark_with_delta_pip
         except ImportError:
             raise EngineError(

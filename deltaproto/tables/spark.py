@@ -113,7 +113,7 @@ class SparkReader:
 
 
 def read_local_layout(location: str) -> dict[Trace, bool]:
-    """Read the layout from the log if it is on this machine; SQL shows nothing of it."""
+    """Read the layout from the log if it is on this machine, because SQL does not show it."""
     from deltaproto.tables.log.reader import LogReader
 
     try:

@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 10
 CONNECT_GONE_SECONDS = 10
 ASK_SECONDS = 10.0
-"""time between two questions whether a server still responds"""
+"""seconds between two checks that a server still responds"""
 _SLICES = 60
 _watched: weakref.WeakSet[Any] = weakref.WeakSet()
-"""sessions that have a thread which asks"""
+"""sessions with a thread that checks their server"""
 
 
 def connect_session(sql: Any, settings: SparkSettings) -> SparkSession:
     """Return a session with the server at `settings.remote`.
 
-    A server that later stops responding is given up after a minute, even if it still accepts
+    A server that later stops responding counts as lost after a minute, even if it still accepts
     connections: calls that wait for it then fail. A statement may take any time.
 
     Raises:
@@ -110,7 +110,7 @@ def _limit_retries(session: Any, seconds: int) -> None:
 
 
 def _skip_exit_command(session: Any) -> None:
-    """Let the process end although the server does not respond.
+    """Let the process end even if the server does not respond.
 
     Spark's client sends a command at exit, without a time limit, to remove models that this
     session cached. There are none.
@@ -122,7 +122,7 @@ def _skip_exit_command(session: Any) -> None:
 
 
 def _watch(session: Any) -> None:
-    """Give the session's server up when it stops responding, in a thread of its own."""
+    """In a separate thread, disconnect from the session's server when it stops responding."""
     if session not in _watched:
         _watched.add(session)
         give_up_silent(
@@ -136,7 +136,7 @@ def give_up_silent(
     pause: float,
     seconds: float = SILENT_SECONDS,
 ) -> threading.Thread:
-    """Call `ask` again and again, in a thread; call `give_up` when it does not return in time.
+    """Call `ask` repeatedly in a thread; call `give_up` if it does not return in time.
 
     An exception counts as an answer: the caller that waits for the server gets it too.
     """
@@ -152,7 +152,7 @@ def give_up_silent(
                 answered.set()
 
             threading.Thread(target=question, daemon=True).start()
-            # In slices: a process that was itself suspended waits on afterwards.
+            # Wait in slices, so that a process that was suspended continues to wait afterwards.
             if not any(answered.wait(seconds / _SLICES) for _ in range(_SLICES)):
                 give_up()
                 return
@@ -164,7 +164,7 @@ def give_up_silent(
 
 
 def _disconnect(session: Any) -> None:
-    """Let all calls of the session fail that wait for its server."""
+    """Make all calls of the session that wait for its server fail."""
     stop_retrying(session)
     client = session.client
     # Closing the client would wait for the server.

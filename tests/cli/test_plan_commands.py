@@ -106,7 +106,7 @@ class TestGoals:
         self, cli: Cli, plain: str, pair: str, reached: bool
     ) -> None:
         shown = cli("plan-upgrade", plain, "--protocol", pair).out
-        assert ("the table already is as requested" in shown) == reached
+        assert ("the table already has the requested state" in shown) == reached
         assert ("No statement reaches these versions" in shown) != reached
 
     @pytest.mark.parametrize(

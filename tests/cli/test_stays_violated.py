@@ -62,7 +62,7 @@ def test_a_plan_that_brings_nothing_about_is_refused(
     (result,) = ran.json["results"]
     assert (result["status"], result["remarks"]) == ("refused", [])
     assert result["message"] == (
-        "no statement brings the table closer to the policy: " + planned["unmet"][0]["reason"]
+        "no statement improves the table's compliance: " + planned["unmet"][0]["reason"]
     )
 
 

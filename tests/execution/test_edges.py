@@ -91,7 +91,7 @@ class TestAudit:
         code, result = apply(cli, file, "--audit", "/dev/full")
         assert (code, result["status"], runner.sent) == (5, "failed", 1)
         assert "the audit log /dev/full could not be written" in result["message"]
-        assert "no other statement is sent" in result["message"]
+        assert "no more statements are sent" in result["message"]
         code, result = apply(cli, file)
         assert (code, runner.sent) == (0, 2)
         assert [(line["step"], line["outcome"]) for line in audit(file)] == [

@@ -947,7 +947,7 @@ def test_a_plan_named_alone_is_warned_about(fleet: Fleet) -> None:
     fleet.decide("pause", "--reason", "incident")
     file = str(fleet.plans / load_rollout(str(fleet.plans)).tables[0].file)
     ran = fleet.cli("apply", file, "--yes", "--dry-run")
-    assert f"the rollout of {fleet.plans} does not apply to a plan that is named alone" in ran.err
+    assert f"the rollout of {fleet.plans} does not apply to a plan that is passed alone" in ran.err
     assert "does not apply" not in fleet.apply("--dry-run").err
     # No reason is none, also in spaces.
     assert fleet.decide("skip", "b", "--reason", "  ").code == 2
@@ -1159,7 +1159,7 @@ def test_a_runbook_goes_on_from_the_tables_that_are_done(fleet: Fleet) -> None:
     for hours, first in ((1, ended + 6 * HOUR), (9, ended + 9 * HOUR)):
         start = ("--start", datetime.fromtimestamp(ended + hours * HOUR, UTC).isoformat())
         book = runbook(fleet, *start)
-        assert f"those of their last steps: `{fleet.logs['dev_a'].table}`" in book
+        assert f"the times of their last steps: `{fleet.logs['dev_a'].table}`" in book
         assert f"| canary | 1 | {at(ended)} | {at(ended)} | {at(first)} |" in book
         assert starts(book)["wave 1"][1] == at(first)
         # It can still be rolled back.

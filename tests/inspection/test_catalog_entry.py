@@ -81,9 +81,9 @@ def test_an_entry_unlike_the_log(cli: Cli, unity: UnityServer, tmp_path: Path) -
     name = f"uc://{unity.authority}/main.s.t"
     assert shown(cli, name) == {
         "DP503": "The log belongs to another table of Unity Catalog than main.s.t",
-        "DP504": "The entry main.s.t has different columns than the log: only in the log: at; "
+        "DP504": "The entry main.s.t has different columns from the log: only in the log: at; "
         "price is decimal(10,2) instead of decimal(12,2)",
-        "DP507": "The properties of the entry main.s.t state a different protocol than the log: "
+        "DP507": "The properties of the entry main.s.t state a different protocol from the log: "
         "reader version 2 instead of 3",
     }
     text = cli("inspect", name)

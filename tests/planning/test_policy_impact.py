@@ -178,7 +178,7 @@ def test_clients_with_one_cause_are_one_violation(tmp_path: Path) -> None:
     )
     first, second, *rest = explain_unmet(then, reasons)
     assert first.reason.startswith("DP201: trino@400, trino@410 cannot append: ")
-    assert first.remedy.startswith("no known version passes")
+    assert first.remedy.startswith("no known version works")
     assert first.remedy.endswith("--for-client trino@400 --access append")
     assert second.reason == "DP201: presto@0.298 cannot append: it offers no writing"
     # What the findings already say is not repeated.

@@ -119,5 +119,5 @@ def test_a_new_plan_must_do_something_and_not_be_blocked() -> None:
     ]
     assert objections(PLAN, plan._replace(unmet=reasons)) == []
     assert objections(PLAN, plan._replace(unmet=reasons, steps=())) == [
-        "no statement brings the table closer to the policy: one"
+        "no statement improves the table's compliance: one"
     ]

@@ -185,7 +185,7 @@ def _find_unreadable_parent(
             return places.by_location[above]
     named = parse_catalog_place(table) if places.by_name and is_catalog_name(table) else None
     if named:
-        # The rows of tables do not say which server listed them.
+        # The rows of tables do not record which server listed them.
         for length in range(len(named.name), -1, -1):
             if named.name[:length] in places.by_name:
                 return places.by_name[named.name[:length]]

@@ -59,7 +59,10 @@ class UpgradeChecker(Checker):
 
     Args:
         target: the client at its new version.
-        options: those of `Checker`. Raises likewise.
+        options: the options of `Checker`.
+
+    Raises:
+        like `describe_limits`.
     """
 
     def __init__(

@@ -129,11 +129,11 @@ class Forecaster:
 
     @property
     def declared(self) -> bool:
-        """True if the blocked clients are declared or were seen, False if they are all known."""
+        """True if `blocked` has declared or seen clients; False if it has all known ones."""
         return self._scope.any
 
     def _clients(self, facts: TableFacts) -> IdentityKey[_Clients]:
-        """Return the clients of a table: the same key for the same clients."""
+        """Return the clients of a table, with a key that is equal for equal clients."""
         scope, newest = self._scope, self._newest
         of = facts.table, facts.location, facts.other_names
         clients = scope.of(*of) if scope.any else scope.all_clients()
@@ -178,7 +178,9 @@ class Forecaster:
     def _ruled(
         self, facts: TableFacts, rule: AutomaticUpgrade, blocked: tuple[ClientChange, ...]
     ) -> tuple[tuple[ClientChange, ...], tuple[str, ...]]:
-        """Return the losses that the policy does not approve, and sentences on the others."""
+        """Return the losses that the policy does not approve, and sentences about the approved
+        ones.
+        """
         checker = self._scope.checker
         if checker is None or not checker.approvals or not blocked:
             return blocked, ()
@@ -189,7 +191,7 @@ class Forecaster:
         return tuple(left), tuple(ruling.text for ruling in rulings if ruling.approved)
 
     def _unknown(self, changes: Iterable[ClientChange]) -> tuple[str, ...]:
-        """Return the clients with an unknown verdict, but not of all known clients."""
+        """Return the clients with an unknown verdict; none if all known clients are evaluated."""
         if not self._scope.any:
             return ()
         return tuple(
@@ -205,12 +207,12 @@ class Forecaster:
 def _changes(
     table: TableRequirements, feature: str, clients: IdentityKey[_Clients]
 ) -> tuple[ClientChange, ...]:
-    """Return what happens to the clients when the feature is turned on."""
+    """Return the effect on the clients when the feature is turned on."""
     return compare_clients(clients.value, table, requirements_with(table, feature))
 
 
 def find_blocked(changes: Iterable[ClientChange]) -> tuple[ClientChange, ...]:
-    """Return the clients that will fail or do wrong, and do not now."""
+    """Return the clients that work now, but will fail or do wrong."""
     return tuple(
         each
         for each in changes

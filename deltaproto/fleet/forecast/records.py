@@ -36,14 +36,14 @@ class UpgradeForecast(NamedTuple):
 
     rule: AutomaticUpgrade
     blocked: tuple[ClientChange, ...]
-    """declared clients and clients seen that would fail, or do wrong, and did not before"""
+    """declared clients and clients seen that work now, but would fail or do wrong"""
     approved: tuple[str, ...] = ()
     """sentences on further losses, which the policy approves"""
     not_judged: tuple[str, ...] = ()
     """clients for which it is not known whether they would still work"""
     hold: Hold | None = None
     missed: tuple[str, ...] = ()
-    """clients seen that come back less often than the observation window"""
+    """clients seen that return less often than the observation window"""
     statement: str | None = None
     """SQL that sets the property with which the feature is off"""
 
@@ -83,7 +83,7 @@ class Forecast(NamedTuple):
     new_tables: tuple[UpgradeForecast, ...]
     """what new managed tables get, for the clients of the existing ones"""
     declared: bool
-    """True: the clients are declared, or were seen; False: they are all known clients"""
+    """True: the clients that are declared or were seen; False: all known clients"""
 
     @property
     def complete(self) -> bool:
@@ -99,7 +99,7 @@ class Forecast(NamedTuple):
             return frozenset()
         upgrades = (each for table in self.tables for each in table.upgrades)
         found = {severity_of(each.rule) for each in (*upgrades, *self.new_tables) if each.blocked}
-        # As `check` for a policy that requires nothing.
+        # Same as `check` with a policy that requires nothing.
         return frozenset(found | {Severity.WARNING for each in self.tables if has_no_client(each)})
 
 

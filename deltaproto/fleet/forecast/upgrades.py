@@ -1,4 +1,4 @@
-"""What an automatic upgrade does to one table, and when it may come. Pure."""
+"""The effect of an automatic upgrade on one table, and when it may happen. Pure."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def is_verified(client: str | None, version: str | None, rule: AutomaticUpgrade)
 
 
 def find_hold(uses: Iterable[SeenOnTable], rule: AutomaticUpgrade, today: date) -> Hold | None:
-    """Return which accesses delay an upgrade beyond today; None: none that was counted does."""
+    """Return which accesses delay an upgrade beyond today; None if no counted access does."""
     until: dict[str, date] = {}
     for use in uses:
         last = use.times.last
@@ -105,7 +105,7 @@ def _later(day: date, window: timedelta) -> date | None:
 
 
 def misses_window(use: SeenOnTable, rule: AutomaticUpgrade) -> bool:
-    """Return True if a client whose accesses are not verified comes back less often than that."""
+    """Return True if an unverified client returns less often than the observation window."""
     if use.rhythm is None or use.rhythm.days <= rule.window.days:
         return False
     return is_verified(use.client.id, use.client.version, rule) is not True

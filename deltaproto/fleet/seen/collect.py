@@ -31,9 +31,9 @@ from deltaproto.protocol.table_state import SparkSettings
 _CHUNK = 8 * THREADS
 """number of tables that are read or waiting at a time"""
 INVENTORY_SOURCE = "inventory"
-"""format of the source that consists of what earlier runs counted"""
+"""format of the source with the counts of earlier runs"""
 OWN_FORMATS = ("delta", "parquet", INVENTORY_SOURCE)
-"""formats of sources that are no access logs"""
+"""formats of sources that are not access logs"""
 DATA_FILES = "data files"
 """name of the source that consists of the tables' data files"""
 TABLE_LOGS = "table logs"
@@ -41,7 +41,7 @@ TABLE_LOGS = "table logs"
 
 
 class Source(NamedTuple):
-    """What was read of one source, and how much of it was understood."""
+    """One source: how much of it was read, and how much was understood."""
 
     name: str
     """`TABLE_LOGS`, or an access log as the user named it"""
@@ -58,7 +58,7 @@ class Source(NamedTuple):
 
     @property
     def is_access_log(self) -> bool:
-        """False for the tables' own logs and data files, and for what earlier runs counted."""
+        """False for the tables' own logs and data files, and for counts of earlier runs."""
         return self.format not in OWN_FORMATS
 
 
@@ -73,7 +73,7 @@ class Discovery(NamedTuple):
     logs: Mapping[str, FoundLog]
     """each table by its name"""
     traces: ReadTraces
-    """what each principal read of each table"""
+    """what each principal read from each table"""
     tables: int
     """number of tables whose log was read"""
     failed: tuple[FailedTable, ...]
@@ -87,8 +87,9 @@ class Discovery(NamedTuple):
     files: tuple[CountedFile, ...] = ()
     """the files of access logs that were read"""
     unstored: SeenUses | None = None
-    """uses that no run counts for good: by data files, and in access logs that cannot be read to
-    their end; None: there are none"""
+    """uses that no run stores: by data files, and in access logs that cannot be read to the end;
+    None: there are none
+    """
 
     @property
     def complete(self) -> bool:
@@ -97,7 +98,7 @@ class Discovery(NamedTuple):
 
 
 class LogOptions(NamedTuple):
-    """How tables are read."""
+    """Options for reading tables."""
 
     storage: Mapping[str, str]
     spark: SparkSettings
@@ -108,9 +109,9 @@ class LogOptions(NamedTuple):
     counted_files: frozenset[CountedFile] = frozenset()
     """files of access logs that are not counted again"""
     data_files: bool = False
-    """whether data files are read whose commits are no longer in the log"""
+    """whether to read data files whose commits are no longer in the log"""
     storing: bool = False
-    """whether a later run counts what this one leaves"""
+    """whether a later run counts what this run leaves uncounted"""
 
 
 class TableUses(NamedTuple):
@@ -232,7 +233,7 @@ def _watched(
     places: dict[str, str],
     logs: dict[str, FoundLog],
 ) -> Iterator[FoundLog | FailedTable]:
-    """Yield each table and add its location, which a log that cannot be read has too."""
+    """Yield each table and add its location, even if its log cannot be read."""
     for each in found:
         if isinstance(each, FailedTable):
             if each.uri is not None:
@@ -249,7 +250,7 @@ def _watched(
 
 
 def place_of(each: FoundLog) -> str:
-    """Return what recognizes a table: its location, or the name of a catalog's table."""
+    """Return the key that identifies a table: its location, or its name in a catalog."""
     named = each.location.kind is LocationKind.NAME
     return each.table if named else normalize_location(each.location.uri)
 

@@ -28,7 +28,7 @@ _NAMES = (
     (PrincipalKind.QUERY, "query"),
 )
 PRIVATE_MARKS = ("commitInfo.clusterId", "commitInfo.txn")
-"""members of a commit that show a client, and also on whose behalf it wrote"""
+"""members of a commit that show the client, but also on whose behalf it wrote"""
 _UNNAMED = "no mark"
 
 _APPENDING = frozenset(
@@ -58,12 +58,12 @@ class ReadUpTo(NamedTuple):
     """The newest commit of a table that an earlier run counted."""
 
     table_id: str | None
-    """id of the table's metadata, which a new table at the same place does not have"""
+    """id of the table's metadata; a new table at the same place has another one"""
     version: int
 
 
 class ReadLog(NamedTuple):
-    """What was read of one table's log."""
+    """The commits that were read from one table's log."""
 
     commits: int = 0
     """within the period"""
@@ -93,10 +93,8 @@ def add_commits(
 
     Args:
         since: skip commits before this time, in milliseconds since the epoch; None: read all.
-        counted: skip commits up to this one, unless the table is another one.
-
-    Returns:
-        The number of commits, and whether they are all.
+        counted: skip commits up to this one, unless the table was replaced. Returns: The number of
+        commits, and whether none is missing.
 
     Raises:
         TableError: when the log cannot be listed, or is not one.
@@ -127,7 +125,7 @@ def add_commits(
 def _read_state(
     opened: OpenedLog, options: Mapping[str, str]
 ) -> tuple[str | None, TableError | None]:
-    """Return the table's id, and why the log may not have every commit of its table."""
+    """Return the table's id, and why the log may lack some of the table's commits."""
     try:
         state = LogReader(options).read_from(opened.location, opened.store)
     except TableError as error:
@@ -184,7 +182,7 @@ def _names(principal: Principal, uses: SeenUses) -> list[Name]:
 def access_of(commit: Commit) -> Access | None:
     """Return the access to the table that a commit shows; None for an unknown operation.
 
-    A commit never shows that its writer also reads the table, or as a stream.
+    A commit never shows whether its writer also reads the table, with or without a stream.
     """
     operation = commit.operation
     if operation in _CHANGING:

@@ -95,7 +95,7 @@ FILE_WRITERS = (
 
 
 class FilesRead(NamedTuple):
-    """What was read of a table's data files."""
+    """The result of reading a table's data files."""
 
     files: int = 0
     identified: int = 0
@@ -170,7 +170,7 @@ def read_writer(file: IO[bytes]) -> tuple[str, bool]:
 
 
 def identify_file_writer(created: str, *, kernel: bool = False) -> tuple[Client, tuple[str, ...]]:
-    """Return the client that wrote a file, and the clients that it could be if none is known."""
+    """Return the client that wrote a file; if unknown, the clients that could have written it."""
     if kernel:
         return Client("delta-kernel-java", None), ()
     for rule in FILE_WRITERS:

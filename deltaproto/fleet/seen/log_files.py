@@ -1,6 +1,6 @@
 """The files of an access log, and the requests in their lines.
 
-Formats are detected line by line, so that a damaged or foreign line costs nothing but itself.
+Formats are detected line by line, so a damaged or foreign line affects no other line.
 """
 
 from __future__ import annotations
@@ -39,13 +39,15 @@ Parsed = tuple[LogFormat, Request]
 
 
 class CountedFile(NamedTuple):
-    """A file of an access log whose requests were counted."""
+    """An access log file whose requests were counted."""
 
     name: str
     """absolute path or URI"""
     size: int | None
-    """bytes; a file that has grown is another one. Of a table: the time up to which its rows were
-    counted, in milliseconds since the epoch"""
+    """size in bytes; a file that has grown counts as another file.
+
+    For a table: the time up to which its rows were counted, in milliseconds since the epoch
+    """
 
 
 class RowsQuery(NamedTuple):
@@ -61,7 +63,7 @@ class LogFile(NamedTuple):
     name: str
     open: Callable[[], BufferedReader]
     size: int | None = None
-    """bytes; None: it cannot be seen before it is opened"""
+    """size in bytes; None: unknown until the file is opened"""
     modified: float = 0.0
     """seconds since the epoch"""
     requests: Callable[[], Iterator[Parsed | None]] | None = None
@@ -143,7 +145,7 @@ def _find_objects(uri: str, options: Mapping[str, str]) -> Iterator[LogFile]:
 
 
 class _Bucket:
-    """The store of some files, which each process opens for itself."""
+    """The store of some files; each process opens it separately."""
 
     def __init__(self, uri: str, options: Mapping[str, str]) -> None:
         self._uri, self._options = uri, dict(options)
@@ -183,7 +185,7 @@ class Span(NamedTuple):
 
 
 def has_plain_lines(log: LogFile) -> bool:
-    """Return True if each line of a file can be read without the others, so in `Span`s.
+    """Return True if a file can be read in `Span`s, because its lines are independent.
 
     Raises:
         TableError: when the file cannot be opened.
@@ -232,7 +234,7 @@ def read_requests(log: LogFile, span: Span | None = None) -> Iterator[Parsed | N
 
 def _read_span(file: BufferedReader, span: Span) -> Iterator[Parsed | None]:
     if span.start:
-        # The line before belongs to the span in which it begins.
+        # A line belongs to the span in which it begins, so skip the rest of the previous one.
         file.seek(span.start - 1)
         while (line := file.readline(_LONGEST)) and not line.endswith(b"\n"):
             pass
@@ -281,7 +283,7 @@ def _parse_line(text: str) -> Iterator[Parsed | None]:
 
 
 def _read_document(first: bytes, file: IO[bytes]) -> Iterator[Parsed | None]:
-    """Read a JSON document of many lines, or lines of which the first is damaged."""
+    """Read a JSON document of many lines, or lines that begin with a damaged one."""
     rest = file.read(_LONGEST)
     value = _decode(first + rest)
     if value is not None:

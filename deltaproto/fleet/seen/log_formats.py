@@ -64,10 +64,10 @@ _AZURE_HOSTS = (".blob.", ".dfs.")
 
 
 def find_place(uri: str, account: str = "") -> Place | None:
-    """Return the place of a URI; None if it is on no object store.
+    """Return the place of a URI; None if it is not on an object store.
 
     Args:
-        account: of a URI without one, such as `az://container/path`.
+        account: the account for a URI without one, such as `az://container/path`.
     """
     scheme, separator, rest = uri.partition("://")
     authority, _, key = rest.partition("/")
@@ -89,7 +89,7 @@ def find_place(uri: str, account: str = "") -> Place | None:
 
 
 class TableUse(NamedTuple):
-    """A use of a table as a platform's own log describes it: it names the table, and no object."""
+    """A use of a table from a platform's own log, which names the table instead of an object."""
 
     name: str | None
     """`catalog.schema.table`"""
@@ -222,6 +222,6 @@ def _parse_day(text: str) -> int:
 
 
 def strip_session(arn: str) -> str:
-    """Return an assumed role without its session, of which each process has another."""
+    """Return an assumed role without its session, which differs for each process."""
     found = _ASSUMED_ROLE.fullmatch(arn) if ":assumed-role/" in arn else None
     return arn if found is None else found[1]

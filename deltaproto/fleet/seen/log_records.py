@@ -28,7 +28,7 @@ _GOOGLE_SUFFIX = re.compile(r"(?:\s*\(gzip\))?,?gzip\(gfe\)$")
 
 
 def parse_record(record: Any) -> tuple[LogFormat, Request] | None:
-    """Parse one JSON record of CloudTrail, Azure or Google; None if it is of none of them."""
+    """Parse one JSON record of CloudTrail, Azure or Google; None for any other record."""
     if not isinstance(record, Mapping):
         return None
     if "eventSource" in record and "eventName" in record:

@@ -1,6 +1,6 @@
 """System tables of Databricks as sources: exported as a Delta table, or read by name through Spark.
 
-Maintenance rewrites their files, so rows cannot be counted once by the files that they are in. A
+Maintenance rewrites their files, so counted rows cannot be recognized by their files. A
 run counts the rows up to a time, and the next run counts those after it.
 """
 
@@ -51,11 +51,11 @@ def find_log_table(
     *,
     storing: bool,
 ) -> LogFile | None:
-    """Return the system table at a path, a URI or with a name of three parts; None if it is none.
+    """Return the system table at a path or URI, or with a three-part name; None if it is not one.
 
     Args:
         counted: the time up to which earlier runs counted its rows.
-        storing: whether a later run counts what this one leaves.
+        storing: whether a later run counts what this run leaves uncounted.
 
     Raises:
         TableError: when it is another table, or cannot be read.

@@ -21,7 +21,7 @@ from deltaproto.policy.document.patterns import find_pattern_problem, matches_ta
 from deltaproto.policy.local_catalog import parse_declared
 
 _MOST_TABLES = 20
-"""tables of one client in one folder that get a pattern each; more get that of the folder"""
+"""tables of one client in one folder that get their own patterns; more get one for the folder"""
 _MOST_NAMES = 3
 _EVERY_WRITE = (Access.APPEND, Access.DML, Access.MAINTAIN)
 """assumed for a writer whose operations are unknown"""
@@ -38,7 +38,7 @@ class DraftedClient(NamedTuple):
 
 
 class Draft(NamedTuple):
-    """What a policy should declare, by what was seen."""
+    """The declarations for a policy, based on what was seen."""
 
     everywhere: tuple[DraftedClient, ...]
     """clients of all tables"""
@@ -88,7 +88,7 @@ def draft_policy(found: Discovery, catalog: ClientCatalog, policy: Policy | None
 
 
 def _policy_name(client: Client, catalog: ClientCatalog) -> str | None:
-    """Return the client as a policy names it; None if that needs a version that is unknown."""
+    """Return the client's name in a policy; None if that requires an unknown version."""
     try:
         catalog.resolve(client.label)
     except UsageError:
@@ -152,7 +152,7 @@ def _patterns(
     places: Mapping[str, str],
     uncovered: set[str],
 ) -> Iterator[tuple[str, Sequence[str]]]:
-    """Yield patterns, each with the used tables that it is for."""
+    """Yield patterns, each with the used tables that it covers."""
     parents: defaultdict[str, list[str]] = defaultdict(list)
     for table in used:
         if table in places:
@@ -172,7 +172,7 @@ def _patterns(
 
 
 def _is_pattern(text: str) -> bool:
-    """Return True for a text that a policy can hold, and that is valid as a pattern."""
+    """Return True for a valid pattern that a policy file can contain."""
     return text.isprintable() and find_pattern_problem(text) is None
 
 
@@ -205,12 +205,12 @@ def _evidence(seen: SeenClient, usages: Collection[Usage]) -> str:
 
 
 def _quote(text: str) -> str:
-    """Return a text as ASCII on one line, whatever is in it."""
+    """Quote any text as ASCII on one line."""
     return json.dumps(text)
 
 
 def _day(milliseconds: int) -> str:
-    # A writer's clock may be outside of what a date can express.
+    # A writer's clock may show a time that a date cannot express.
     seconds = min(max(milliseconds // 1000, 0), 253_402_300_799)
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d}"
 
@@ -223,10 +223,12 @@ def new_policy(draft: Draft, found: Discovery, today: datetime) -> str:
         what += f" and {counted(len(logs), 'access log')}"
     lines = [
         f"# Drafted by deltaproto discover on {today:%Y-%m-%d} from {what}.",
-        "# Review it: it declares who was seen, with the access that was seen.",
+        "# Review it: it declares the clients that were seen, with the access that was seen.",
     ]
     if not logs:
-        lines.append("# Logs of tables show who writes, never who only reads: add the readers.")
+        lines.append(
+            "# The tables' logs show writers, but never clients that only read: add the readers."
+        )
     if found.failed:
         unread = counted(len(found.failed), "table or log", "tables or logs")
         lines.append(f"# Incomplete: {unread} could not be read.")

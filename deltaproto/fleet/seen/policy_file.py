@@ -136,7 +136,7 @@ def _settings_text(settings: PolicySettings | None) -> str:
 
 
 def _contains(after: Policy, before: Policy) -> bool:
-    """Return True if every list of clients has all that it had."""
+    """Return True if every list of clients still has all of its clients."""
     lists = [
         {
             None: policy.clients,
@@ -233,7 +233,7 @@ def _add_to_list(
 def _find(
     lines: Sequence[str], first: int, last: int, indent: int, key: str
 ) -> tuple[int, int, str] | None:
-    """Return where a key of this indentation is, where its value ends, and the rest of its line."""
+    """Return the line of a key with this indentation, the end of its value, and the line's rest."""
     for number in range(first, last):
         found = _KEY.match(lines[number])
         if found is None or len(found["indent"]) != indent or _plain(found["key"]) != key:

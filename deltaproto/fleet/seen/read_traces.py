@@ -13,7 +13,7 @@ _MOST_TRACES = 50_000
 _MOST_FILES = 500
 """data files remembered for one principal and table; further ones are not reported"""
 _MOST_ENTRIES = 200_000
-"""data files of all of them that are remembered at a time"""
+"""data files remembered for all of them together"""
 _MOST_COMMITS = 10_000
 """of one table, the last ones written"""
 _MOST_HOURS = 8
@@ -41,7 +41,7 @@ class Trace:
 
     @property
     def settled(self) -> bool:
-        """True for a reader that no rule can accuse, whatever it requests."""
+        """True if no rule can report this reader, whatever else it requests."""
         return self.writes or (self.log and self.vectors and self.data)
 
     def __init__(self) -> None:
@@ -76,13 +76,13 @@ class Trace:
 
 
 class TableTrace:
-    """The requests of everybody to one table."""
+    """All requests to one table."""
 
     __slots__ = ("log", "vectors", "written")
 
     def __init__(self) -> None:
         self.log = self.vectors = False
-        """whether anybody requested the log, or a vector: access logs can leave out both"""
+        """whether any reader requested the log or a vector: access logs can omit both"""
         self.written: dict[int, int] = {}
         """time at which each commit was written, in milliseconds"""
 
@@ -114,10 +114,10 @@ class ReadTraces:
         """two of the tables whose log each user requested"""
 
     def note(self, request: Request, table: str | None) -> None:
-        """Note the time that the access logs cover, and whose log a user requested.
+        """Note the time that the access logs cover, and which table's log a user requested.
 
         Args:
-            table: the table of the request; None if it is not one of those that are known.
+            table: the table of the request; None if it is not a known table.
         """
         time = request.time
         if time is not None and (self.first is None or time < self.first):
@@ -225,7 +225,7 @@ def _add_file(
     """Add the read of a file. Return 1 if the file is new to its reader, else 0."""
     hidden = path.startswith(("_", ".")) or "/_" in path or "/." in path
     if hidden or not path.endswith(".parquet"):
-        # Such as the metadata of Apache Iceberg, or a manifest.
+        # For example, Apache Iceberg metadata or a manifest.
         trace.other = True
         return 0
     trace.data = trace.data or read
@@ -248,7 +248,7 @@ def _add_file(
 
 
 def plain_path(path: str) -> str:
-    """Return a path without percent-encoding, of which logs have more than tables."""
+    """Return a path without percent-encoding; logs encode more than tables do."""
     for _ in range(_DECODED if "%" in path else 0):
         decoded = unquote(path)
         if decoded == path:

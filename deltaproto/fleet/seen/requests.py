@@ -65,7 +65,7 @@ class TableMatcher:
         self._find = lru_cache(maxsize=65_536)(self._find_folder)
 
     def add(self, table: str, uri: str) -> None:
-        """Add a table; one that is on no object store has no requests."""
+        """Add a table. Tables outside object stores have no requests."""
         self.add_name(table)
         place = find_place(uri, self._account)
         if place is not None:
@@ -137,7 +137,7 @@ class LogCounts(NamedTuple):
     known: int
     """number of files that an earlier run counted"""
     broken: SeenUses
-    """if a later run counts what this one leaves: uses in files that were not read to their end"""
+    """uses in files that were not read to the end, if a later run counts them again"""
 
 
 class FileToCount(NamedTuple):
@@ -145,7 +145,7 @@ class FileToCount(NamedTuple):
 
     file: LogFile
     counts: bool
-    """False: it is read only for `ReadTraces`, since an earlier run counted it"""
+    """False: an earlier run counted the file, and it is read only for `ReadTraces`"""
     span: Span | None = None
 
 
@@ -154,7 +154,7 @@ class LogCounter:
 
     Args:
         uses, traces: to add to.
-        storing: whether a later run counts what this one leaves.
+        storing: whether a later run counts what this run leaves uncounted.
     """
 
     def __init__(self, uses: SeenUses, traces: ReadTraces, *, storing: bool) -> None:
@@ -166,7 +166,7 @@ class LogCounter:
         self.files: list[CountedFile] = []
 
     def empty(self) -> LogCounter:
-        """Return a counter of nothing, for a part of the same access log."""
+        """Return an empty counter for a part of the same access log."""
         uses = SeenUses(pseudonymize=self.uses.pseudonymize, partial=True)
         return LogCounter(uses, ReadTraces(), storing=self._storing)
 
@@ -189,7 +189,7 @@ class LogCounter:
         seen: Callable[[int], None] = lambda _: None,
     ) -> None:
         """Count the requests of one file."""
-        # A file that cannot be read to its end is read again by the next run.
+        # The next run rereads a file that could not be read to its end.
         part = self.uses
         if self._storing:
             part = SeenUses(pseudonymize=part.pseudonymize, partial=True)
@@ -213,7 +213,7 @@ class LogCounter:
             (self.uses if done else self.broken).include(part)
 
     def include(self, other: LogCounter) -> None:
-        """Add what was counted in the next files of the same access log."""
+        """Add the counts of the next files of the same access log."""
         self.uses.include(other.uses)
         self.broken.include(other.broken)
         self.traces.include(other.traces)
@@ -225,7 +225,7 @@ class LogCounter:
         self.files += other.files
 
     def join_spans(self) -> None:
-        """Turn the counts of all parts of one file into those of the file."""
+        """Combine the counts of all parts of one file."""
         del self.failed[1:], self.files[1:]
         if self.failed:
             self.files.clear()
@@ -275,7 +275,7 @@ def add_access_log(
         counted: files whose requests are not to be counted again. Those of the last two days are
             read for `traces`: who reads without deletion vectors shows over many files.
         spark: where a name of a catalog is read.
-        storing: whether a later run counts what this one leaves.
+        storing: whether a later run counts what this run leaves uncounted.
         count_files: reads the files.
     """
     known = 0
@@ -358,7 +358,7 @@ def _add_uses(
     *,
     count: bool,
 ) -> bool:
-    """Add the uses of one event likewise. They prove nothing about a reader's other requests."""
+    """Add the uses of one event. They prove nothing about a reader's other requests."""
     matched = False
     for other in request.others:
         if other.use is not None:

@@ -1,4 +1,4 @@
-"""A run of `discover`: read the logs, and add what no run counted to the inventory."""
+"""A run of `discover`: read the logs, and add what no earlier run counted to the inventory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from deltaproto.fleet.seen.uses import SeenUses
 _MOST_ATTEMPTS = 10
 
 Progress = Callable[[str], AbstractContextManager[Callable[[int], None]]]
-"""returns the function to call with a count of what is named, while it is read"""
+"""returns a function that receives the count of the named items as they are read"""
 
 
 class DiscoveryRequest(NamedTuple):
@@ -56,8 +56,8 @@ def run_discovery(
     """Find out who used the tables.
 
     Args:
-        inventory: where the result is added to what earlier runs counted; None: nowhere. If another
-            run adds something meanwhile, what is left is counted again.
+        inventory: the inventory to which the counts are added; None: do not save them. If another
+        run adds counts meanwhile, the rest is counted again.
 
     Raises:
         UsageError: when the inventory cannot be read or written, or the executors fail.
@@ -101,7 +101,7 @@ def _engine(request: DiscoveryRequest) -> _Engine:
 
 
 def _join(readers: Discovery, writers: SeenUses) -> Discovery:
-    """Return all uses together."""
+    """Return the sum of all uses."""
     for each in (readers.uses, readers.unstored):
         if each is not None:
             writers.include(each)
@@ -111,7 +111,7 @@ def _join(readers: Discovery, writers: SeenUses) -> Discovery:
 def _read(
     request: DiscoveryRequest, options: LogOptions, progress: Progress, engine: _Engine
 ) -> tuple[Discovery, SeenUses]:
-    """Return what the logs show, with the uses of requests; and the uses of commits."""
+    """Return the results with the uses from requests, and separately the uses from commits."""
     with progress("tables") as seen:
         logs = find_logs(request.names, options.storage, allow_empty=request.allow_empty)
         writers = discover_writers(logs, options, seen, engine.read_tables)

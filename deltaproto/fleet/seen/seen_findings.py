@@ -32,11 +32,11 @@ from deltaproto.protocol.writers import MARKS
 
 MOST_DAYS = 36_500
 DEFAULT_DAYS = 90
-"""how long a client counts as one that uses a table"""
+"""how long after its last use a client counts as a user of a table"""
 _DAY = 86_400_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FEW_USES = 2
-"""uses that make no rhythm yet"""
+"""number of uses that are too few for a rhythm"""
 _NAMED = 3
 """principals in a finding"""
 _SIGNING = frozenset(mark.client for mark in MARKS)
@@ -88,7 +88,7 @@ class RecentUses:
                 times = usage.all
                 last, rhythm = times.last, times.rhythm
                 missed = 0 if rhythm is None else rhythm.next + rhythm.days * _DAY
-                # Without a time, it may be recent.
+                # A request without a time may be recent.
                 if last is None or last >= self.since or missed >= until:
                     self._tables[location].append(SeenOnTable(client, seen, usage, times, rhythm))
 
@@ -281,9 +281,9 @@ def describe_principals(each: SeenOnTable) -> str:
 
 
 def uses_for_plans(recent: RecentUses) -> Callable[[str], tuple[SeenUse, ...] | None]:
-    """Return what gives a planner the uses of the table at a location; None: not counted."""
+    """Return a function for planners: the uses of the table at a location; None: not counted."""
 
-    # A planner needs the clients of a table before and after it plans.
+    # A planner needs the clients of a table both before and after planning.
     @lru_cache(maxsize=64)
     def uses(location: str) -> tuple[SeenUse, ...] | None:
         place = normalize_location(location)

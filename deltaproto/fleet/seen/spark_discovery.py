@@ -1,7 +1,7 @@
 """`discover` on Spark: the executors read the logs of tables and access logs as this machine does.
 
 The driver lists tables and files, and splits them into tasks of similar size. It adds up the
-results of the tasks in the order of tables and files, so that the result is that of one process.
+results of the tasks in the order of tables and files, so the result is the same as in one process.
 Besides the result, the driver has the results of one task in memory.
 
 Uses only public DataFrame API, so that it works over Spark Connect, too.
@@ -116,7 +116,7 @@ class SparkLogReader:
         total.include(part)
 
     def _run(self, tasks: Sequence[Any], do: Callable[[Any], Any]) -> Iterator[Any]:
-        """Yield what `do` returns for each task, in their order. Raises like the others."""
+        """Yield the result of `do` for each task, in their order. Raises like `read_tables`."""
         if tasks:
             count, packed = len(tasks), [pickle.dumps(task) for task in tasks]
             # Each partition has one number: that of its task.
@@ -139,7 +139,7 @@ class SparkLogReader:
             ) from None
 
     def _iterated(self, frame: DataFrame) -> Iterator[Row]:
-        """Yield rows, of which one partition is in memory; all tasks run at the same time."""
+        """Yield rows with one partition in memory at a time; all tasks run in parallel."""
         if getattr(self._session, "_jvm", None) is None:
             # Spark Connect runs all tasks, and streams their rows. A server may refuse to persist.
             yield from frame.toLocalIterator()
@@ -231,7 +231,7 @@ def _weight(file: LogFile) -> int:
 
 
 def _spans(each: FileToCount) -> Iterator[Span]:
-    """Yield the parts in which a large file is read; none for a file that is read as a whole."""
+    """Yield the parts in which to read a large file; nothing for a file that is read as a whole."""
     size = each.file.size or 0
     if each.file.requests is not None or size < 2 * _BYTES:
         return

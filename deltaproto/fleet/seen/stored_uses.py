@@ -116,7 +116,7 @@ def require_stored(name: str, storage_options: Mapping[str, str]) -> StoredUses:
 
 
 def add_clients_seen(overview: Overview, name: str, storage_options: Mapping[str, str]) -> Overview:
-    """Return the data of a report with what the runs counted in its inventory. Raises likewise."""
+    """Add what the runs counted to the data of a report. Raises like `require_stored`."""
     stored = read_stored(open_inventory_tables(name, storage_options))
     if stored is None:
         return overview
@@ -189,7 +189,7 @@ def _is_new(row: Mapping[str, Any], before: Mapping[str, ReadUpTo]) -> bool:
 
 
 def _has_gap(row: Mapping[str, Any], before: Mapping[str, ReadUpTo]) -> bool:
-    """Return True if commits are missing between these and those of earlier runs."""
+    """Return True if commits are missing between these and the commits of earlier runs."""
     if row["first_version"] is None:
         return True
     earlier = before.get(row["location"])
@@ -248,19 +248,19 @@ def store_run(
     found: Discovery,
     writers: SeenUses,
 ) -> bool:
-    """Add what a run counted to the inventory, but for tables whose log is not complete.
+    """Add what a run counted to the inventory, except for tables with an incomplete log.
 
     The rows of many runs are replaced by their sums, so that reading stays fast.
 
     Args:
         stored: what `read_stored` returned before the run; the tables of its `uses` are still
             locations.
-        found: the run; its `uses` are those of requests.
+        found: the run; its `uses` are from requests.
         writers: the uses of commits.
 
     Returns:
-        False, and nothing is added, if another run added something since then: what both counted
-        would count twice.
+        False, without adding anything, if another run has added counts since then: anything counted
+        by both would count twice.
 
     Raises:
         UsageError: when the inventory cannot be written.
@@ -270,7 +270,7 @@ def store_run(
         return False
     run_id = new_scan_id(began)
     if stored is not None and run_id <= stored.last_id:
-        # The clock of another machine is ahead; ids are in the order of runs.
+        # The other machine's clock is ahead. Keep ids in the order of the runs.
         run_id = f"{stored.last_id}~"
     readers = _of_clients(found.uses, found.places, found.places)
     rows = _table(run_id, began, found.files, chain(_of_writers(writers, found), readers))

@@ -60,7 +60,7 @@ def find_system_table(columns: Iterable[str]) -> SystemTable | None:
 
 
 def parse_system_row(row: Any) -> tuple[LogFormat, Request] | None:
-    """Parse a row of one of the tables as a record; None if it is of none of them."""
+    """Parse a row of one of the tables as a record; None for any other row."""
     if not isinstance(row, Mapping):
         return None
     table = find_system_table(map(str, row))

@@ -1,6 +1,6 @@
-"""Logs of tables in tasks of similar size, which other processes or Spark's executors do.
+"""Reads the logs of tables in tasks of similar size, in other processes or on Spark's executors.
 
-The results are in the order of the tables, so that what they add up to is that of one process.
+The results are in the order of the tables, so their sum is the same as in one process.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ JOB = 128
 _TABLES = 50
 """tables of a task"""
 _AHEAD = 2
-"""tasks of each process that it does or has done, before the next result is used"""
+"""tasks per process that may be running or done before the next result is used"""
 _LOCAL = SparkSettings(None, {}, hadoop={})
 Do = Callable[[Any], Any]
 RunTasks = Callable[[Sequence[Any], Do], Iterator[Any]]
@@ -67,8 +67,8 @@ def read_in_processes(
 ) -> Iterator[TableUses | FailedTable]:
     """Read many tables in as many processes as there are processors, and few in this one.
 
-    Access logs are not read in processes: to add up what two had counted in 1.4 GB of requests to
-    10,000 tables took longer than to count them.
+    Access logs are not read in processes: adding up what two processes had counted in 1.4 GB of
+    requests to 10,000 tables took longer than counting them.
     """
     source = iter(found)
     first = list(islice(source, _TABLES + 1))
@@ -81,7 +81,7 @@ def read_in_processes(
 
 
 def run_in_processes(tasks: Sequence[Any], do: Do) -> Iterator[Any]:
-    """Yield what `do` returns for each task, in their order; that of a process that dies too."""
+    """Yield the result of `do` for each task, in their order, even if a process dies."""
     count = min(count_processes(), len(tasks))
     if count < 2:
         yield from map(do, tasks)
@@ -110,14 +110,14 @@ def _result(task: Any, future: Future[bytes], do: Do) -> Any:
 def dump_result(result: Any) -> bytes:
     """Return a result for `load_result` in another process.
 
-    Results of access logs have the same names again and again: a tenth of their size is enough for
-    Spark to keep those of all tasks of a job in the memory that it has.
+    Results of access logs repeat the same names. Compressed to a tenth of their size, the results
+    of all tasks of a job fit into Spark's memory.
     """
     return zlib.compress(pickle.dumps(result), 1)
 
 
 def load_result(result: bytes) -> Any:
-    """Return what `dump_result` was given."""
+    """Return the result that `dump_result` received."""
     # Loading leaves no garbage, and looking for it takes longer than loading.
     enabled = gc.isenabled()
     gc.disable()
@@ -135,7 +135,7 @@ def _by_name(each: FoundLog) -> bool:
 
 
 _Tables = tuple[list[FoundLog], dict[str, ReadUpTo]]
-"""the tables of a task, and what earlier runs counted of them"""
+"""the tables of a task, with what earlier runs counted"""
 
 
 def _task(tables: list[FoundLog], counted: Mapping[str, ReadUpTo]) -> _Tables:

@@ -11,11 +11,11 @@ _DAY_HOURS = 24
 _PAUSE_HOURS = 3 * _DAY_HOURS
 """hours without an event after which another use begins"""
 _RARE_HOURS = 25 * _DAY_HOURS
-"""interval of uses from which they are rare: that of a monthly job"""
+"""uses at this interval or longer are rare: that of a monthly job"""
 
 
 class Rhythm(NamedTuple):
-    """Events that are weeks apart."""
+    """The rhythm of events that are weeks apart."""
 
     days: int
     """the usual interval"""
@@ -62,7 +62,7 @@ class Times:
 
     @property
     def rhythm(self) -> Rhythm | None:
-        """How the events come back, if their usual interval is weeks; None if it is not."""
+        """The rhythm of the events, if their usual interval is weeks; otherwise None."""
         runs: list[list[int]] = []
         for hour in self.hours:
             if runs and hour - runs[-1][-1] <= _PAUSE_HOURS:
@@ -90,7 +90,7 @@ class Times:
         return max((b - a for a, b in pairwise(self.hours)), default=None)
 
     def include(self, other: Times) -> None:
-        """Add events that were counted elsewhere."""
+        """Add events that were counted separately."""
         if not other.count:
             return
         self.count += other.count

@@ -1,7 +1,9 @@
-"""Which client a user agent shows, and how clients can be made to show themselves.
+"""Identifies clients by their user agents, and lists settings that make clients identify
+themselves.
 
-Most readers are unnamed: their user agent is that of a library that many clients use. The rules
-are data, as in `protocol/writers.py`; what no rule fits is unidentified, and never guessed.
+Most readers are unnamed: their user agent is that of a library that many clients use. The rules are
+data, as in `protocol/writers.py`. A user agent that matches no rule stays unidentified; nothing is
+guessed.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ _OURS = re.compile(
 
 
 class AgentRule(NamedTuple):
-    """How one client, or one library, names itself."""
+    """How one client or library names itself."""
 
     client: str | None
     """id in the client catalog; None: a library of several clients"""
@@ -54,7 +56,7 @@ class Agent(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """What makes an engine identify itself in its requests."""
+    """The setting that makes an engine identify itself in its requests."""
 
     clients: tuple[str, ...]
     store: str
@@ -273,6 +275,6 @@ def _identify(text: str) -> Agent:
 
 
 def product_of(agent: str) -> str:
-    """Return the first product that a user agent names, which is no credential."""
+    """Return the first product in a user agent, unless it is a credential."""
     product = _PRODUCT.match(agent[:_LONGEST])
     return OTHER_AGENT if product is None else hide_in_name(product[0])

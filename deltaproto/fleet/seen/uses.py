@@ -23,7 +23,7 @@ _MOST_OF_TABLE = 50
 _MOST_EVIDENCE = 20
 """different marks of one client"""
 _PARTIAL = 10
-"""times as many clients and marks in a part of the sums: which ones stay is decided at the end"""
+"""factor for the number of clients and marks in partial sums: the end decides which ones stay"""
 _LONGEST = 200
 """characters of a mark or a name"""
 _LONGEST_READ = 16_384
@@ -75,7 +75,7 @@ class Client(NamedTuple):
 
 
 class Usage:
-    """Commits and requests of one client, principal or table, with the access that they show."""
+    """Commit and request counts of one client, principal or table, with the access they show."""
 
     __slots__ = ("access", "commits", "files", "requests")
 
@@ -107,7 +107,7 @@ class Usage:
         return self.files
 
     def include(self, other: Usage) -> None:
-        """Add what was counted elsewhere."""
+        """Add counts from another part."""
         self.commits.include(other.commits)
         self.requests.include(other.requests)
         if other.files is not None:
@@ -126,7 +126,7 @@ class SeenTable(Usage):
         """without queries; those seen last, if there are many"""
 
     def include(self, other: Usage) -> None:
-        """Add what was counted elsewhere of the same client and table."""
+        """Add other counts of the same client and table."""
         super().include(other)
         if isinstance(other, SeenTable):
             for name, usage in other.principals.items():
@@ -210,7 +210,7 @@ class SeenClient(Usage):
             self.evidence[mark] = self.evidence.get(mark, 0) + times
 
     def include(self, other: Usage) -> None:
-        """Add what was counted elsewhere of the same client."""
+        """Add other counts of the same client."""
         super().include(other)
         if not isinstance(other, SeenClient):
             return
@@ -224,7 +224,7 @@ class SeenClient(Usage):
 
 
 def _principal(principals: dict[Name, Usage], name: Name, most: int) -> tuple[Usage, int]:
-    """Return the sums of a principal, and how many others were forgotten to make room for it."""
+    """Return the sums of a principal, and how many others were dropped to make room for it."""
     found = principals.get(name)
     forgotten = 0
     if found is None:
@@ -242,7 +242,8 @@ class SeenUses:
 
     Args:
         pseudonymize: replace the names of principals by hashes.
-        partial: whether they are included in other sums: those keep the first clients and marks.
+        partial: whether these sums will be included in others, which keep the first clients and
+        marks.
     """
 
     def __init__(self, *, pseudonymize: bool = False, partial: bool = False) -> None:
@@ -262,14 +263,14 @@ class SeenUses:
         return found
 
     def include(self, other: SeenUses) -> None:
-        """Add what was counted elsewhere."""
+        """Add counts from another part."""
         for client, seen in other.clients.items():
             mine = self.client(client, seen.confidence)
             mine.could_be, mine.setting = seen.could_be, seen.setting
             mine.include(seen)
 
     def rename_tables(self, names: Mapping[str, str]) -> None:
-        """Give tables other names; those that `names` lacks keep theirs."""
+        """Rename tables; tables missing from `names` keep their names."""
         for seen in self.clients.values():
             renamed: dict[str, SeenTable] = {}
             for table, usage in seen.tables.items():
@@ -281,7 +282,7 @@ class SeenUses:
         return Name(kind, self.hide(text))
 
     def hide(self, text: str) -> str:
-        """Return the hash of a name, which is the same in every run; the text if not requested."""
+        """Return the hash of a name, the same in every run; the name itself if hashing is off."""
         if not self.pseudonymize:
             return shorten(text)
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

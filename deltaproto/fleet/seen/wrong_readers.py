@@ -47,7 +47,7 @@ class FileState(NamedTuple):
 
 
 class FileHistory(NamedTuple):
-    """What the log says about some data files."""
+    """The history of some data files, from the log."""
 
     states: Mapping[str, list[FileState]]
     """by path, oldest first"""
@@ -60,9 +60,9 @@ class Candidates(NamedTuple):
 
     readers: list[tuple[Reader, Trace]]
     only_vectors: bool
-    """whether another identity reads nothing but deletion vectors: one engine can have several"""
+    """whether another identity reads only deletion vectors: one engine can use several"""
     only_log: bool
-    """whether another identity reads nothing but the log"""
+    """whether another identity reads only the log"""
 
 
 def find_candidates(traces: ReadTraces) -> Mapping[str, Candidates]:
@@ -168,7 +168,7 @@ def _read_newer(trace: Trace, history: FileHistory, version: int, hours: list[in
 
 
 def _read_after_commit(trace: Trace, history: FileHistory, first: int) -> dict[str, int]:
-    """Return the files that were added while the access logs cover the table, and read later."""
+    """Return the files that were added in the period of the access logs, and read later."""
     files = {}
     for path, hours in trace.files.items():
         states = history.states.get(path, [])

@@ -174,7 +174,7 @@ class ChangeColumn(NamedTuple):
         return judged.refusal or self._no_default(table) or self._narrow(table, column, engine)
 
     def _refuse_part(self, table: Table, column: Column) -> Refusal | None:
-        """Refuse changes of a part of a collection, of which only the type can change."""
+        """Refuse changes of a part of a collection; only its type can change."""
         parent = find_column(table.schema or Struct(()), self.path[:-1])
         if parent is None or not isinstance(parent.type, Array | Map):
             return None

@@ -41,7 +41,7 @@ class ColumnChange(NamedTuple):
 
 def predict_schema_change(table: Table, change: ColumnChange, engine: Engine) -> Outcome:
     """Predict a schema change of a valid statement."""
-    # CHANGE COLUMN leaves the names to the check of every metadata change.
+    # CHANGE COLUMN does not check names itself; the check of every metadata change does.
     kept = table.partition_columns if change.operation == "CHANGE COLUMN" else ()
     if table.ambiguous and _has_fewer(change, table):
         table = table._replace(ambiguous=None)
@@ -103,7 +103,7 @@ def validate_columns(
 
 
 def unresolved_column(path: Path, schema: Struct | None) -> Refusal:
-    """Return the refusal for a missing column, or for a field of what is not a struct."""
+    """Return the refusal for a missing column, or for a field of a column that is not a struct."""
     parent = None if schema is None else find_column(schema, path[:-1])
     below = parent is not None and not isinstance(parent.type, Struct)
     return Refusal(

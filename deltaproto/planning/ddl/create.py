@@ -60,7 +60,7 @@ _FROM_QUERY = (
     "the columns come from the query: a VARIANT column adds variantType to the protocol, and "
     "a TIMESTAMP_NTZ column is refused unless the protocol has timestampNtz"
 )
-_COLUMNS_OF_QUERY = "the types of the columns are unknown, because they come from the query"
+_COLUMNS_OF_QUERY = "the column types are unknown, because they come from the query"
 _NO_COMMIT = "by path and without AS SELECT, Delta Spark 4.4 accepts the statement and does nothing"
 
 

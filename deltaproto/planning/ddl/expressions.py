@@ -286,7 +286,7 @@ class _ExpressionParser:
         return None
 
     def _lazily(self, read: Callable[[], Value]) -> Value:
-        """Read a lazily computed part, in which no text is cast in advance."""
+        """Read a lazily computed part, whose text literals are not cast in advance."""
         try:
             return read()
         except RefusedError as error:

@@ -45,7 +45,7 @@ _CORRECT = "correct the expression"
 
 
 class Resolution(NamedTuple):
-    """The result for expressions."""
+    """The result of checking expressions: refused or not, and whether that is certain."""
 
     refusal: Refusal | None = None
     unresolved: bool = False

@@ -61,7 +61,7 @@ _UNCOUNTED = Refusal(
     "give row ids to them",
     "drop rowTracking first",
 )
-_RESTORED = "it is unknown which columns, constraints and files RESTORE brings back"
+_RESTORED = "it is unknown which columns, constraints and files RESTORE restores"
 
 
 class Restore(NamedTuple):
@@ -114,7 +114,7 @@ class Restore(NamedTuple):
         )
 
     def _missing(self, table: Table, engine: Engine) -> tuple[Refusal | None, bool]:
-        """Return why the version is unavailable, and whether that is unknown."""
+        """Return why the version is unavailable, and whether that is certain."""
         version, time = self.version, _TIME.fullmatch(self.to)
         if time is not None:
             if _DATED.fullmatch(time[1][1:-1].strip()):
@@ -139,7 +139,7 @@ class Restore(NamedTuple):
 def _restore(table: Table, past: Table, engine: Engine) -> Outcome:
     """Return the outcome of RESTORE to a known version.
 
-    It never removes features, and copies no domains but that of clustering.
+    It never removes features, and copies only the clustering domain.
     """
     mode = {MAPPING_MODE: past.configuration.get(MAPPING_MODE, MODE_NONE)}
     refusal = (
@@ -186,9 +186,9 @@ def _restore(table: Table, past: Table, engine: Engine) -> Outcome:
 
 
 def _with_row_id_names(table: Table, past: Table, engine: Engine) -> Table:
-    """Return the past with the row id columns of the table: Delta keeps, adds or removes them.
+    """Return the older version with the table's row id columns, which Delta keeps, adds or removes.
 
-    Columns of other names are left in data files, which REORG treats as dropped columns.
+    Columns with other names stay in the data files, and REORG treats them as dropped columns.
     """
     after = past.without_properties(*ROW_ID_COLUMNS)
     # Delta first adds what the properties require, and the features of that version later.
@@ -201,13 +201,13 @@ def _with_row_id_names(table: Table, past: Table, engine: Engine) -> Table:
 
 
 def _restore_row_ids(table: Table, past: Table, protocol: Protocol) -> dict[str, Any]:
-    """Return what is known of row ids: files of both versions stay as they are now."""
+    """Return what is known about row ids: RESTORE leaves the files of both versions unchanged."""
     domains = _merge_domains(table, past)
     if "rowTracking" not in protocol.supported:
         return {"domains": domains, "row_ids": False}
     complete = table.on(ROW_TRACKING) and table.untracked is False
     if domains is not None and ROW_TRACKING_DOMAIN not in domains:
-        # Files that come back without row ids get some.
+        # Restored files without row ids get new ones.
         domains = None
     return {
         "domains": domains,

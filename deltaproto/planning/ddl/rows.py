@@ -118,7 +118,7 @@ class RowStatement(NamedTuple):
         return Outcome(table, (commit,), rewrites, warnings=tuple(warnings))
 
     def _judged(self, table: Table, engine: Engine) -> Resolution:
-        """Return the first refusal of its column references, and whether all are known."""
+        """Return the first refusal of its column references, and whether all columns are known."""
         if table.schema is None:
             return Resolution(unresolved=True)
         if self.operation == "MERGE" and not table.schema.columns and not self.evolves:

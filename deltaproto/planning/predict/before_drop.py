@@ -42,15 +42,16 @@ class BeforeDrop(NamedTuple):
 
     table: Table
     operations: tuple[tuple[str, bool], ...] = ()
-    """each with True if it certainly happens"""
+    """the operations, each with True if it certainly happens"""
     rewrites: Rewrite = Rewrite.NONE
     changed: bool | None = False
     """traces were removed, so the history still has some; None: unknown"""
     refusal: Refusal | None = None
     """why the statement ends with the preparation"""
     doubt: Refusal | None = None
-    """why the statement may end at an operation that depends on unknown facts; `operations` are
-    those of a statement that does not"""
+    """why the statement may end at an operation that depends on unknown facts; `operations` assumes
+    that it does not
+    """
     warnings: tuple[str, ...] = ()
 
 
@@ -89,7 +90,7 @@ def _refuse(
 ) -> BeforeDrop:
     """Return the preparation without its refused operations.
 
-    The others may happen, if an earlier refused one is not needed.
+    The others may still happen, if no earlier refused operation is needed.
     """
     if not operations:
         return BeforeDrop(table, changed=None, refusal=refusal)

@@ -1,7 +1,7 @@
 """The bounds of columns in the statistics of data files, after a statement.
 
-Readers may misread a missing bound (rule DP144). Which bounds they expect depends on the schema and
-on two properties; which bounds there are, on who wrote each file, and when.
+Readers may misread a missing bound (rule DP144). The schema and two properties determine which
+bounds readers expect. The bounds that exist depend on who wrote each file, and when.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _EVERY = {INDEXED_COLUMNS_PROPERTY: "-1"}
 
 
 class BoundHazards(NamedTuple):
-    """Those of `OF_BOUNDS` that a table has."""
+    """The hazards of `OF_BOUNDS` that a table has."""
 
     present: frozenset[str]
     unseen: frozenset[str]
-    """it is unknown whether it has these"""
+    """hazards that the table may or may not have"""
 
 
 def find_bound_hazards(table: Table) -> BoundHazards | None:
@@ -58,7 +58,7 @@ def find_bound_hazards(table: Table) -> BoundHazards | None:
 
 
 def _possible(column: IndexedColumn) -> Iterator[Trace]:
-    """Yield what readers may misread in a column of which nothing is known."""
+    """Yield what readers may misread in a column about which nothing is known."""
     yield missing_bound(column)
     if column.type in ("float", "double"):
         yield Trace.NAN_BOUNDS
@@ -67,10 +67,10 @@ def _possible(column: IndexedColumn) -> Iterator[Trace]:
 
 
 def follow_bounds(before: Table, after: Table, rewrites: Rewrite) -> Table:
-    """Return the table `after` a statement with what is known of its statistics.
+    """Return the table `after` a statement, with the known facts about its statistics.
 
     Args:
-        rewrites: what the statement rewrites at most.
+        rewrites: the most that the statement may rewrite.
     """
     if before.uncounted_files and rewrites not in (Rewrite.NONE, Rewrite.VECTORS):
         after = after._replace(uncounted_files=False if after.rewritten else None)
@@ -112,7 +112,7 @@ def _indexing(table: Table) -> tuple[Any, ...]:
 
 
 def _reindexed(before: Table, after: Table, bounds: ColumnBounds) -> Table:
-    """Return the table with other columns, or other ones whose bounds readers expect."""
+    """Return the table after its columns changed, or the columns whose bounds readers expect."""
     names = frozenset(column.name for column in _columns(after))
     new = names - bounds.columns
     unsure = after.unsure_bounds & names
@@ -120,7 +120,7 @@ def _reindexed(before: Table, after: Table, bounds: ColumnBounds) -> Table:
     if bounds.partial:
         missing |= new
     if not bounds.complete:
-        # The files that were not read may lack bounds that were not expected before.
+        # Files that were not read may lack bounds that were not required before.
         newly = {c.name for c in _expected(after)} - {c.name for c in _expected(before)}
         unsure |= (new | newly) - missing
     return after._replace(
@@ -137,10 +137,10 @@ def _reindexed(before: Table, after: Table, bounds: ColumnBounds) -> Table:
 
 
 def _rewritten(table: Table, bounds: ColumnBounds, *, every: bool) -> Table:
-    """Return the table after Delta Spark wrote files again, with the bounds that it stores.
+    """Return the table after Delta Spark rewrote files, with the bounds that it stores.
 
     Args:
-        every: it wrote every file; else an unknown part of them.
+        every: True if it rewrote every file; False for an unknown part of them.
     """
     other = bounds.columns - _stored_columns(table)
     unsure = table.unsure_bounds
@@ -162,12 +162,12 @@ def _rewritten(table: Table, bounds: ColumnBounds, *, every: bool) -> Table:
 
 
 def _misread_by_value(table: Table) -> frozenset[str]:
-    """Return the columns of which some values have bounds that readers misread."""
+    """Return the columns with values whose bounds readers misread."""
     return frozenset(c.name for c in _columns(table) if len([*_possible(c)]) > 1)
 
 
 def _stored_columns(table: Table) -> frozenset[str]:
-    """Return the columns of which Delta Spark stores bounds."""
+    """Return the columns for which Delta Spark stores bounds."""
     return frozenset(path[0] for path in statistics_columns(table))
 
 

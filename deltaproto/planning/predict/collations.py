@@ -10,12 +10,13 @@ import re
 COLLATED = "string collate"
 """beginning of the name of a string type with a collation"""
 DEFAULT_COLLATION = f"{COLLATED} UTF8_BINARY"
-"""the type of plain strings if its collation is written: Delta Spark stores that, and the log then
-has the type `string collate UTF8_BINARY`, which other clients do not know"""
+"""the type of plain strings with an explicit collation: Delta Spark stores it as `string collate
+UTF8_BINARY`, which other clients do not know
+"""
 UNKNOWN_COLLATION = f"{COLLATED} ?"
 """beginning of the name of a string type with a collation that Spark certainly does not have"""
 _NAMES = {"spark": r"UTF8_(BINARY|LCASE)(_RTRIM)?", "icu": r"(?!UTF8_)\w+"}
-"""by provider; Spark decides which locales of ICU there are"""
+"""names by provider; Spark decides which ICU locales exist"""
 
 
 def collated_type(stored: str) -> str:
@@ -26,5 +27,5 @@ def collated_type(stored: str) -> str:
 
 
 def has_collation(name: str) -> bool:
-    """Return True for the name of a string type with another collation than the default one."""
+    """Return True for the name of a string type with a collation other than the default."""
     return name.startswith(COLLATED) and name != DEFAULT_COLLATION

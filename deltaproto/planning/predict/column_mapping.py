@@ -66,7 +66,7 @@ def can_remove_mapping(engine: Engine) -> bool:
 def remove_mapping(table: Table, engine: Engine, *, keep_mode: bool) -> Outcome:
     """Predict setting the mode to none (`keep_mode`) or unsetting it.
 
-    If the engine supports it, it rewrites every file, even if there was no mapping.
+    If the engine supports this, it rewrites every file, even without mapping.
     """
     if not can_remove_mapping(engine):
         return Outcome(table, refusal=_unsupported(engine) if table.mapped else None)

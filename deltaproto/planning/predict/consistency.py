@@ -102,7 +102,7 @@ def validate_new_columns(before: Table, after: Table, *, whole: bool = True) -> 
 def refuse_rewrite(table: Table) -> Refusal | None:
     """Return why Delta Spark refuses a metadata change that keeps the columns, or None.
 
-    Statements that only change constraints skip one check: `unstorable` has the others.
+    Statements that only change constraints skip one check; `unstorable` has the rest.
     """
     return validate_nested_not_null(table, table) or unstorable(table)
 
@@ -110,7 +110,7 @@ def refuse_rewrite(table: Table) -> Refusal | None:
 def refuse_constraint_change(table: Table) -> Refusal | None:
     """Return why Delta Spark refuses to add or drop a constraint, or None.
 
-    It stores the metadata as it is, where other statements first count the ids of the columns.
+    It stores the metadata unchanged, while other statements first update the highest column id.
     """
     refusal = unstorable(table)
     if refusal is not None or not (table.mapped and table.uncounted) or table.unmapped:
@@ -221,7 +221,9 @@ def _validate_mapping(table: Table) -> Refusal | None:
 
 
 def _validate_row_id_names(table: Table, schema: Struct) -> Refusal | None:
-    """Refuse columns that have a name of the columns for row ids. Delta compares case-sensitively.
+    """Refuse columns that are named like one of the row id columns.
+
+    Delta compares case-sensitively.
 
     Source: Delta Spark 4.4's `MaterializedRowTrackingColumn`, which keeps the stored names.
     """
@@ -265,7 +267,7 @@ def _validate_reserved_names(before: Table, after: Table) -> Refusal | None:
 
 
 def validate_hudi(table: Table) -> Refusal | None:
-    """Return why Hudi, if it is one of the formats, refuses the table."""
+    """Return why Hudi refuses the table, if it is one of the formats."""
     if "hudi" not in parse_formats(table.configuration.get(FORMATS, "")):
         return None
     if table.on(_VECTORS):

@@ -1,6 +1,7 @@
-"""What statements change in a table's columns and constraints that some clients cannot handle.
+"""Changes in columns and constraints that some clients cannot handle.
 
-Columns do not show everything: data files keep dropped columns, and the names of renamed ones.
+The columns do not show everything: data files keep dropped columns and the old names of renamed
+ones.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ class ContentChange(NamedTuple):
 
 
 def find_content_change(before: Table, after: Table) -> ContentChange:
-    """Return what changes for clients in the columns and constraints of a table.
+    """Return the changes in a table's columns and constraints that affect clients.
 
-    What both tables share is not compared, as a planned table does not show everything that the
-    log does. If the columns are unknown, those that the statements added are compared.
+    Common parts of both tables are not compared, because a planned table shows less than the log.
+    If the columns are unknown, only those that the statements added are compared.
     """
     tracked = before.untracked and (after.untracked is False or not after.on(ROW_TRACKING))
     removed = frozenset({requirements.UNTRACKED_FILES} if tracked else _NONE)
@@ -66,7 +67,7 @@ def _mode(table: Table) -> dict[str, str]:
 
 
 def _hazards(table: Table) -> frozenset[str]:
-    """Return those hazards of columns and constraints that the planner's columns show."""
+    """Return the hazards of columns and constraints that the planner's columns show."""
     schema = None if table.schema is None else json.dumps(schema_json(table.schema))
     configuration = {**_constraints(table), **_mode(table)}
     found = find_contents(Metadata(None, schema_string=schema, configuration=configuration))

@@ -66,7 +66,7 @@ def drop_feature(table: Table, name: str, engine: Engine, *, truncate: bool = Fa
 def _add_pending(
     table: Table, name: str, engine: Engine, truncate: bool, outcome: Outcome
 ) -> Outcome:
-    """Return the outcome of a drop whose commits also add what the metadata asks for."""
+    """Return the outcome of a drop whose commits also add features that the metadata requests."""
     adding = [
         at
         for at, commit in enumerate(outcome.commits)
@@ -77,7 +77,7 @@ def _add_pending(
         first = adding[0]
         if not outcome.commits[first].sure:
             commits = tuple(commit._replace(sure=False) for commit in outcome.commits)
-            message = "it is unknown which commit of the drop adds what the metadata asks for"
+            message = "it is unknown which commit of the drop adds the features in the metadata"
             refusal = _refuse_downgrade(table, message)._replace(sure=False)
             return Outcome(table, commits, outcome.rewrites, refusal)
         restarted = pending.restart(table, outcome, first, engine)
@@ -103,7 +103,7 @@ def _refuse_downgrade(table: Table, message: str) -> Refusal:
     keys = ", ".join(map(quote_literal, pending.settling_keys(table)))
     return Refusal(
         pending.NOT_A_DOWNGRADE,
-        f"the table's metadata asks for more features than its protocol has: {message}",
+        f"the table's metadata requests features that its protocol lacks: {message}",
         f"first: UNSET TBLPROPERTIES ({keys})",
     )
 
@@ -130,10 +130,10 @@ def _predict_drop(table: Table, name: str, engine: Engine, truncate: bool) -> Ou
 
 
 def _combine(doubt: Refusal, later: Refusal | None) -> Refusal:
-    """Return the refusal of a statement that may end early or otherwise with `later`.
+    """Return the refusal of a statement that may end early, or else with `later`.
 
-    Delta Spark rarely still counts the deletion vectors of a table that forbids new ones, so that
-    the statement nearly always gets as far as the history. Waiting does not end the doubt.
+    On a table that forbids new deletion vectors, Delta Spark rarely still counts the old ones, so
+    the statement nearly always reaches the check of the history. Waiting does not remove the doubt.
     """
     if later is None or not later.retry:
         return doubt._replace(sure=later is not None and later.sure)
@@ -161,7 +161,7 @@ def _validate_drop(table: Table, name: str, engine: Engine, truncate: bool) -> R
         return Refusal(
             "DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE",
             f"{engine} does not treat {name} as a droppable feature",
-            "only a new table avoids it",
+            "copy the table into a new one",
         )
     if engine.name is EngineName.DELTA_SPARK and not engine.knows(called):
         return Refusal(
@@ -180,7 +180,7 @@ def _validate_drop(table: Table, name: str, engine: Engine, truncate: bool) -> R
         return Refusal(
             "DELTA_FEATURE_DROP_NONREMOVABLE_FEATURE",
             f"{engine} cannot drop {name}",
-            f"delta-spark {later} can" if later else "only a new table avoids it",
+            f"delta-spark {later} can" if later else "copy the table into a new one",
         )
     if truncate and not (feature.drop.protects_history or name == CHECKPOINT_PROTECTION):
         return Refusal(
@@ -265,10 +265,10 @@ def find_drop_refusal(table: Table, name: str, engine: Engine) -> Refusal | None
 
 
 def find_protection_refusal(table: Table, *, renewed: bool = False) -> Refusal | None:
-    """Return why checkpointProtection cannot be dropped, whatever is waited for.
+    """Return why checkpointProtection cannot be dropped, however long one waits.
 
     Args:
-        renewed: a fast drop before that stores its own version as the protected one.
+        renewed: an earlier fast drop stores its own version as the protected one.
     """
     missing = table.protected_versions > 1 and not renewed
     return missing_versions_refusal(table) if missing else refuse_rewrite(table)
@@ -329,7 +329,7 @@ def missing_versions_refusal(table: Table) -> Refusal:
     return Refusal(
         "DELTA_FEATURE_DROP_CHECKPOINT_PROTECTION_WAIT_FOR_RETENTION_PERIOD",
         f"{PROTECTED_BEFORE} is {value}, and the table has no such version yet, so waiting "
-        "does not help: a clone has the value of its source",
+        "does not help: a clone inherits the value of its source",
         f"on a clone, whose own history begins later, UNSET TBLPROPERTIES ('{PROTECTED_BEFORE}') "
         "first",
     )

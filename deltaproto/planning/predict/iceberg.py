@@ -34,7 +34,7 @@ _PROPERTY = _ERROR + "WRONG_REQUIRED_TABLE_PROPERTY"
 _BY_PROPERTY = "3.3"
 _ATOMIC, _ATOMIC_SINCE = "delta.universalFormat.iceberg.atomicConversion.supported", "4.2"
 _VECTORS = "delta.enableDeletionVectors"
-_OTHER_PARTITIONS = "copy the table into one with other partition columns"
+_OTHER_PARTITIONS = "copy the table into one with different partition columns"
 
 
 def enabled_version(table: Table) -> int | None:
@@ -101,13 +101,13 @@ def _validate_schema(before: Table, after: Table, version: int) -> Iterator[Refu
 
 
 def validate_partition_names(before: Table, after: Table) -> Refusal | None:
-    """Refuse other partition columns than before, or other names of them."""
+    """Refuse changed partition columns, or changed names of them."""
     version, old = enabled_version(after), before.partition_columns
     if version is None or not old or old == after.partition_columns:
         return None
     return Refusal(
         _ERROR + "REPLACE_TABLE_CHANGE_PARTITION_NAMES",
-        f"icebergCompatV{version} does not allow other partition columns than {', '.join(old)}",
+        f"icebergCompatV{version} does not allow partition columns other than {', '.join(old)}",
         _OTHER_PARTITIONS,
     )
 

@@ -34,9 +34,9 @@ def validate_nested_not_null(
 ) -> Refusal | None:
     """Return why Delta Spark refuses to write the schema of `after`, or None.
 
-    It writes every metadata change with its own schema text, and checks this rule if that differs
-    from the text in the log: the columns change (`rewritten`: in any way, such as a comment), or
-    another engine wrote the text with blanks or another order of keys.
+    It writes every metadata change with its own schema text, and checks this rule if that text
+    differs from the log's: because the columns change (`rewritten`: in any way, such as a comment),
+    or because another engine wrote the text with blanks or keys in another order.
     """
     path = None if after.schema is None else find_unenforced(after.schema)
     if path is None:
@@ -137,8 +137,8 @@ _PARTS = {
 def _spark_form(kind: Any, unsure: list[Any]) -> Any:
     """Return a type with keys in Spark's order and without unknown ones.
 
-    `unsure` collects metadata whose text depends on more than its content: Spark orders it by
-    hashes, and formats numbers as Java does.
+    `unsure` collects metadata whose text cannot be predicted: Spark orders it by hashes, and
+    formats numbers like Java.
     """
     if kind == "decimal":
         return "decimal(10,0)"

@@ -1,9 +1,9 @@
-"""What a table's metadata still asks of its protocol: the next metadata commit adds it.
+"""Protocol requests in a table's metadata, which the next metadata commit applies.
 
-deltalake can store `delta.minWriterVersion` and `delta.feature.…` as properties. And without a list
-of features in the protocol, nothing prevents an engine from setting a property or adding a
-column whose feature the protocol lacks. Delta Spark adds these features with its next commit of
-metadata, whatever the statement is about, and removes the protocol properties.
+deltalake can store `delta.minWriterVersion` and `delta.feature.…` as properties. Without a feature
+list in the protocol, an engine can also set a property or add a column whose feature the protocol
+lacks. Delta Spark adds these features with its next commit of metadata, whatever the statement
+changes, and removes the protocol properties.
 
 Source: Delta Spark 4.4's `OptimisticTransaction.updateMetadataInternal` and `Protocol`; measured
 with Delta Spark 4.4.0.
@@ -51,12 +51,12 @@ _KEEPS_METADATA = frozenset(
     }
 )
 _KEEPS_REQUESTS = ("ADD CONSTRAINT", "DROP CONSTRAINT")
-"""operations that store the metadata without its checks, and keep the protocol properties"""
+"""operations that store the metadata without checking it, and keep the protocol properties"""
 _NUMBERS = {MIN_READER_VERSION: range(1, 4), MIN_WRITER_VERSION: range(1, 8)}
 
 
 def stored_requests(configuration: Mapping[str, str]) -> dict[str, str]:
-    """Return the protocol properties in a table's metadata, where Delta Spark stores none."""
+    """Return the protocol properties in a table's metadata; Delta Spark never stores any."""
     return {
         key: value
         for key, value in configuration.items()
@@ -65,12 +65,12 @@ def stored_requests(configuration: Mapping[str, str]) -> dict[str, str]:
 
 
 def has_pending(table: Table, engine: Engine) -> bool:
-    """Return True if the next metadata commit may change more than its statement says."""
+    """Return True if the next metadata commit may change more than its statement requests."""
     return bool(stored_requests(table.configuration)) or bool(_unlisted(table, engine))
 
 
 def settling_keys(table: Table) -> tuple[str, ...]:
-    """Return properties of an UNSET that settles a table, without effect on other properties."""
+    """Return properties whose UNSET settles the table's requests and affects no other property."""
     return tuple(sorted({*stored_requests(table.configuration)} or {*VERSIONS}))
 
 
@@ -89,7 +89,7 @@ def requested_protocol(table: Table, properties: Mapping[str, str], engine: Engi
 def settle(
     table: Table, engine: Engine, before: Protocol | None = None, *, listed: bool | None = None
 ) -> Table | Refusal:
-    """Return the table after a metadata commit has added all that is pending.
+    """Return the table after a metadata commit has applied all pending requests.
 
     Args:
         before: the protocol before this commit, if the commit itself adds features to it.
@@ -110,7 +110,8 @@ def settle(
     elif stored:
         protocol = requested_protocol(table, stored, engine)
     if listed:
-        # Other features than these, which the protocol does not list, make every statement fail.
+        # A pending feature that is not one of these and not in the protocol makes every statement
+        # fail.
         return after._replace(protocol=protocol)
     return _settle_features(after._replace(protocol=protocol), engine)
 
@@ -150,10 +151,10 @@ def _refuse(error: str, message: str, key: str) -> Refusal:
 
 
 def with_pending(table: Table, engine: Engine, predict: Callable[[Table], Outcome]) -> Outcome:
-    """Return the outcome of a statement, with what is pending added by its first metadata commit.
+    """Return the outcome of a statement whose first metadata commit applies the pending requests.
 
     Args:
-        predict: predicts the statement for a table, without what is pending.
+        predict: predicts the statement for a table, ignoring pending requests.
     """
     outcome = predict(table)
     if not outcome.commits or not has_pending(table, engine):
@@ -187,8 +188,8 @@ def restart(table: Table, outcome: Outcome, first: int, engine: Engine) -> Table
     """Return the settled table from which to predict a statement again.
 
     Args:
-        outcome: the prediction without what is pending.
-        first: the first commit that adds it; the statement ends there if Delta Spark cannot.
+        outcome: the prediction without pending requests.
+        first: the first commit that applies them; the statement ends there if Delta Spark cannot.
     """
     after = outcome.table.configuration
     kept = {key: value for key, value in table.configuration.items() if after.get(key) == value}
@@ -200,7 +201,7 @@ def restart(table: Table, outcome: Outcome, first: int, engine: Engine) -> Table
 
 
 def begin_later(outcome: Outcome, table: Table, first: int) -> Outcome:
-    """Return the outcome of a restarted prediction, with the commits before the first as before."""
+    """Return the outcome of a restarted prediction, with the commits before the first unchanged."""
     commits = tuple(
         commit._replace(protocol=table.protocol) if at < first else commit
         for at, commit in enumerate(outcome.commits)

@@ -76,7 +76,7 @@ _DEFAULTS = {LOG_RETENTION: "30 days", FILE_RETENTION: "1 week"}
 # Jackson's exceptions have no error class.
 _AS_JSON = ("delta.coordinatedCommits.", "delta.redirect")
 _ORDERED_SINCE = "4.1"
-# Refusals of these have their own error classes.
+# Delta refuses these with error classes of their own.
 _JUDGED_LATER = ("delta.isolationLevel", MAPPING_MODE, MIN_READER_VERSION, MIN_WRITER_VERSION)
 _STORE_PROPERTIES = ("SET TBLPROPERTIES", "UNSET TBLPROPERTIES")
 _OF_ROWS = frozenset({"WRITE", "DELETE", "UPDATE", "MERGE", "TRUNCATE"})
@@ -123,7 +123,7 @@ def validate_stored(before: Table, outcome: Outcome) -> Refusal | None:
 
     Args:
         before: the table before the statement.
-        outcome: what the statement does otherwise; with at least one commit.
+        outcome: the outcome without this check; it has at least one commit.
 
     Source: Delta Spark 4.4's `InCommitTimestampUtils`, `RowTracking` and `RowId`; measured with
     Delta Spark 4.4.0.
@@ -266,10 +266,10 @@ def _validate_suspended_tracking(before: Table, first: PredictedCommit) -> Refus
 
 
 def _validate_enablement(before: Table, outcome: Outcome) -> Refusal | None:
-    """Refuse to keep only one of the properties that say since when commits have timestamps.
+    """Refuse to keep only one of the two properties that name the first commit with a timestamp.
 
-    The commit that enables in-commit timestamps stores both; a commit that removes both puts them
-    back. Without both, all commits before were timestamped, too.
+    The commit that enables in-commit timestamps stores both, and a commit that removes both
+    restores them. Without them, all earlier commits have timestamps, too.
     """
     stores = len(outcome.commits) == 1 or outcome.commits[0].operation in _STORE_PROPERTIES
     first = outcome.table if stores else before
@@ -344,7 +344,10 @@ def _interval_error(value: str, engine: Engine) -> str:
 
 
 def _validate_retentions(properties: Mapping[str, str], engine: Engine) -> Refusal | None:
-    """Refuse a short log retention. Delta compares the values of one statement or defaults."""
+    """Refuse a short log retention.
+
+    Delta compares the values in the statement, or defaults for missing ones.
+    """
     if not {LOG_RETENTION, FILE_RETENTION} & {*properties}:
         return None
     log, files = (

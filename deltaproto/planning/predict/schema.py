@@ -127,7 +127,7 @@ class FieldIndex:
         return self._of(struct)[2].get(name)
 
     def _of(self, struct: Struct) -> tuple[Struct, dict[str, Column], dict[str, Column]]:
-        # It is kept with its fields, so that no other struct gets its id.
+        # Keep the struct with its fields, so that no other struct gets its id.
         if id(struct) not in self._known:
             fields = struct.columns[::-1]
             self._known[id(struct)] = (
@@ -348,7 +348,7 @@ def _collated(kind: Type, path: str, collations: Mapping[str, Any]) -> Type:
 
 
 def schema_json(kind: Type) -> Any:
-    """Return a type as a metaData action has it, without column mapping and defaults."""
+    """Return a type as in a metaData action, without column mapping and defaults."""
     match kind:
         case Atomic(name):
             return "string" if name.startswith(("char", "varchar")) else name

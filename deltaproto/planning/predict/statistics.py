@@ -139,7 +139,7 @@ def _data_columns(table: Table) -> Struct:
 
 
 def _find_exact(schema: Struct, path: Path, index: FieldIndex) -> Column | None:
-    """Return the column with this exact spelling; Delta checks the type of no others."""
+    """Return the column with exactly this spelling; Delta does not check the types of others."""
     at = Column("", schema)
     for number, name in enumerate(path, 1):
         if number == len(path) and not isinstance(at.type, Struct):
@@ -249,7 +249,7 @@ def _validate_attribute(schema: Struct, path: Path) -> Refusal | None:
     for number, name in enumerate(path, 1):
         match at:
             case Struct() | Array(Struct()):
-                # Of an array, Spark takes the field of each element.
+                # For an array, Spark takes the field of each element.
                 inner = at if isinstance(at, Struct) else at.element
                 found = find_column(inner, (name,)) if isinstance(inner, Struct) else None
                 if found is None:
@@ -280,7 +280,7 @@ def _validate_values(schema: Struct, columns: Sequence[Path], index: FieldIndex)
         if _is_unordered(_type(schema, path, index)):
             return Refusal(
                 "",
-                f"{dotted_path(path)} has values without an order, so that OPTIMIZE fails if it "
+                f"{dotted_path(path)} has values that cannot be sorted, so OPTIMIZE fails if it "
                 "has files to order",
                 "order by other columns",
                 sure=False,
@@ -353,7 +353,7 @@ def _folded(path: Path) -> Path:
 
 
 def _prefixes(path: Path) -> Iterator[Path]:
-    """Yield the path and those of its parents, and that of the whole schema."""
+    """Yield the path, the paths of its parents, and the path of the whole schema."""
     return (path[:length] for length in range(len(path) + 1))
 
 

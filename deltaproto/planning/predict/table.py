@@ -93,24 +93,28 @@ class Table(NamedTuple):
     aged: frozenset[str] | None = None
     """features shown only by history that a truncation removes; None: unknown"""
     aged_in_newest_run: frozenset[str] = frozenset()
-    """those of `aged` that become too recent again with the next commit, unless a checkpoint comes
-    first: Delta deletes the log between two checkpoints by the age of its last file"""
+    """features in `aged` that become too recent again with the next commit, unless a checkpoint
+    comes first: Delta deletes the log between two checkpoints by the age of its last file
+    """
     hours_ahead: float = 0
     """hours by which the newest file of the log is ahead of the clock: Delta counts later files as
     newer, so history expires that much later"""
     unpublished: bool = False
-    """True if a catalog has newest commits that it publishes, with a new age, before the next
-    checkpoint"""
+    """True if a catalog has unpublished commits, which get a new age when it publishes them before
+    the next checkpoint
+    """
     schema: Struct | None = None
     """None: unknown"""
     spark_text: bool | None = True
-    """True if the log has the schema in the text that Spark writes, or if that does not matter;
-    None: unknown"""
+    """True if the log's schema text is the one that Spark writes, or if that does not matter; None:
+    unknown
+    """
     version: int | None = None
     """the newest version, for statements that refer to one; None: unknown, or not needed"""
     protected_versions: int = 0
-    """versions by which the table is below the limit of checkpointProtection: a
-    clone has the value of its source"""
+    """how many versions the table is behind the limit of checkpointProtection: a clone has the
+    limit of its source
+    """
     absolute_without_vectors: bool = True
     """False if every live file with an absolute path has a deletion vector"""
     all_vectors: bool = False
@@ -132,14 +136,13 @@ class Table(NamedTuple):
     delta_rs_files: bool = False
     """True if delta-rs wrote some data files"""
     bounds: ColumnBounds | None = None
-    """what the statistics of data files show of each column, by its logical name; None: unknown"""
+    """what the data files' statistics show about each column, by logical name; None: unknown"""
     unsure_bounds: frozenset[str] = frozenset()
     """columns whose bounds in the files that the plan wrote are unknown"""
     bounds_changed: bool = False
     """True if the plan changed the bounds, or which of them readers expect"""
     added_hazards: frozenset[str] = frozenset()
-    """what the plan's statements added that some clients cannot handle, and the columns do not
-    show"""
+    """hazards that the plan's statements added and that the columns do not show"""
     folder_hazards: frozenset[str] = frozenset()
     """hazards of the folders that files get when they are rewritten without column mapping"""
     unpredicted: str = ""

@@ -35,7 +35,7 @@ def is_default_collation(before: Type, after: Type) -> bool:
 
 
 def keeps_collation(before: Type, after: Type | None) -> bool:
-    """Return True for a change that is none: STRING without COLLATE keeps any collation."""
+    """Return True if the change has no effect: STRING without COLLATE keeps any collation."""
     plain = Atomic("string")
     if before == plain:
         return after == Atomic(DEFAULT_COLLATION)
@@ -122,7 +122,7 @@ def widens_in_iceberg(before: Type, after: Type) -> bool:
 
 
 def collection_word(kind: Type) -> str:
-    """Return Spark's name for a collection type, of which only the parts can change; else empty."""
+    """Return Spark's name for a collection type, in which only the parts can change; else empty."""
     match kind:
         case Struct():
             return "STRUCT"

@@ -1,4 +1,4 @@
-"""What a table stores so that Delta Spark refuses every statement, or every one of a kind.
+"""Stored values because of which Delta Spark refuses every statement, or every statement of a kind.
 
 Source: Delta Spark 4.4's `Invariants`; measured with Delta Spark 4.4.0.
 """
@@ -41,7 +41,7 @@ _RESOLVES_CLUSTERING = frozenset({"ADD COLUMNS", "CHANGE COLUMN", "CLUSTER BY", 
 
 
 def refuse_lost_clustering(table: Table, outcome: Outcome, engine: Engine) -> Refusal | None:
-    """Refuse changes of columns that look for clustering columns which the schema does not have.
+    """Refuse column changes that look up clustering columns that are missing from the schema.
 
     For OPTIMIZE and REORG, see `refuse_file_rewrite`.
     """
@@ -58,9 +58,9 @@ def refuse_file_rewrite(table: Table, what: str, engine: Engine) -> Refusal | No
 
 
 def find_lost_clustering(table: Table, engine: Engine) -> Refusal | None:
-    """Return why the engine refuses what looks for the clustering columns, or None.
+    """Return why the engine refuses to look up the clustering columns, or None.
 
-    The schema lacks them once column mapping was removed from a clustered table.
+    The schema lacks these columns after column mapping was removed from a clustered table.
     """
     if table.schema is None or engine.name is not EngineName.DELTA_SPARK:
         return None

@@ -193,7 +193,7 @@ def _validate_versions(properties: Mapping[str, str], engine: Engine) -> Refusal
             and not engine.normalizes
             and engine.name is EngineName.DELTA_SPARK
         ):
-            # These releases do not list identity columns as a feature.
+            # In these releases, identity columns are not a listed feature.
             taken -= {"6"}
         if value is not None and value not in taken:
             return Refusal(
@@ -247,7 +247,7 @@ def versions_for_mapping(table: Table, properties: Mapping[str, str]) -> dict[st
     """Return versions that a new mapping mode also requires before Delta Spark 3.3.
 
     Args:
-        properties: what the statement sets.
+        properties: the properties that the statement sets.
 
     Source: `DeltaColumnMapping.verifyAndUpdateMetadataChange` of Delta 3.0 to 3.2; measured with
     3.1.0 and 3.2.1.

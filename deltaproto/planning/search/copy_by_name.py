@@ -1,7 +1,7 @@
 """The statements that copy a table, and what is lost.
 
 `apply` executes the copy of a table that a catalog names: the new table is created with the columns
-and properties of the old one, then filled. The names change places at the end, and the old table
+and properties of the old one, then filled. At the end, the names are swapped, and the old table
 stays as NAME__before. Other copies are made by hand.
 """
 
@@ -23,7 +23,7 @@ NEW_SUFFIX, OLD_SUFFIX = "__new", "__before"
 COPY_OF, REPLACED_BY = "deltaproto.copyOf", "deltaproto.replacedBy"
 """properties: the id of the table that a new table is a copy of; the plan that replaced a table"""
 MOST_CATCH_UPS = 100
-"""commits to the new table after the first copy, before writers must be stopped"""
+"""maximum number of commits to the new table after the first copy before writers must stop"""
 # Types whose name in the schema is also their name in statements.
 _TYPES = (
     *("string", "long", "integer", "short", "byte", "float", "double", "boolean", "binary", "date"),
@@ -123,12 +123,12 @@ def suffixed_name(sql_name: str, suffix: str) -> str:
 
 
 def is_manual_copy(steps: Sequence[Step]) -> bool:
-    """Return True if the steps are those of a copy that is made by hand."""
+    """Return True if the steps make a copy by hand."""
     return any(step.operations == _MANUAL for step in steps)
 
 
 def copy_warning(steps: Sequence[Step]) -> str:
-    """Return what to know before these steps are executed."""
+    """Return the warning to read before these steps are executed."""
     if is_manual_copy(steps):
         return (
             "A copy is a different table: rehearse it, compare the rows before the swap, and keep "

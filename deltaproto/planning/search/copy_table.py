@@ -70,7 +70,7 @@ def plan_copy(inputs: PlanInput, goal: Goal) -> Alternative | None:
 
 
 def end_state_of_copy(table: Table) -> EndState:
-    """Return the end state of a copy that keeps the protocol; the copy's own is to be put in."""
+    """Return the end state of a copy, still with the old protocol, which the caller replaces."""
     return EndState(table.protocol, rewritten=True, bounds=hazards_of_copy(table))
 
 
@@ -85,7 +85,7 @@ def redesign_copy(inputs: PlanInput, plan: Plan) -> TableCopy | None:
 def same_copy(inputs: PlanInput, plan: Plan) -> bool:
     """Return True if the plan has the statements and losses of a named copy of this table.
 
-    What a copy leaves out is what its protocol lacks; for goals that name no client it must also be
+    A copy omits the features that its protocol lacks. For goals that name no client, it must omit
     no more than the goal needs.
     """
     new = redesign_copy(inputs, plan)
@@ -112,7 +112,8 @@ def _comparable(step: Step) -> tuple[object, ...]:
 def _design_copy(inputs: PlanInput, schema: Struct, without: frozenset[str]) -> TableCopy | None:
     """Return the copy with everything that the features not in `without` allow.
 
-    A manual copy has only the names and types of the columns: its statement states no more.
+    A manual copy has only the names and types of the columns, because its statement names nothing
+    else.
     """
     table = inputs.table
     named = inputs.comments is not None and table.clustering is not None and can_be_named(schema)
@@ -173,7 +174,7 @@ def _design_copy(inputs: PlanInput, schema: Struct, without: frozenset[str]) -> 
 
 
 def _with_attributes(old: Column, new: Column, without: frozenset[str], changed: bool) -> Column:
-    """Return the new column with what else the old one has."""
+    """Return the new column with the other attributes of the old one."""
     return new._replace(
         nullable=old.nullable or "invariants" in without,
         default=None if _DEFAULTS in without or new.type != old.type else old.default,

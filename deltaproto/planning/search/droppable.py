@@ -86,11 +86,11 @@ def find_droppable(table: Table, engine: Engine) -> DroppableFeatures:
 
 
 def refuse_every_change(table: Table, engine: Engine) -> Refusal | None:
-    """Return why the engine refuses every metadata change, whatever it is about, or None."""
+    """Return why the engine refuses every metadata change, whatever it changes, or None."""
     refusal = refuse_every_statement(table, engine)
     if refusal is not None or not has_pending(table, engine):
         return refusal
-    # UNSET removes what is pending before Delta looks at it, except properties with capitals.
+    # UNSET removes pending properties before Delta reads them, except those with capitals.
     removed = UnsetProperties(settling_keys(table)).outcome(table, engine)
     settled = settle(table, engine)
     return settled if removed.refusal and isinstance(settled, Refusal) else None
@@ -165,7 +165,7 @@ GOAL_UNREACHABLE = Blocked(
     "no possible change to this table reaches the whole goal",
     "see the nearest reachable protocol, or change the goal",
 )
-"""if no single feature or client is the cause"""
+"""the reason if no single feature or client is the cause"""
 
 
 def find_unknown_features(inputs: PlanInput, names: Iterable[str]) -> Iterator[Blocked]:
@@ -188,7 +188,7 @@ def find_blockers(
 ) -> Iterator[Blocked]:
     """Yield the blockers of the goal, feature by feature.
 
-    What drops would solve is a blocker only if nothing else is one.
+    Problems that drops would solve are blockers only if there are no others.
     """
     undroppable = droppable.undroppable
     objections = sorted(goal.objections(ending))
@@ -227,7 +227,7 @@ def find_blockers(
 def _feature_blocker(
     inputs: PlanInput, name: str, undroppable: Mapping[str, Blocked]
 ) -> Blocked | None:
-    """Return why a feature stays that the goal objects to; None if it can be dropped."""
+    """Return why a feature that violates the goal cannot be dropped; None if it can."""
     if name in undroppable:
         return undroppable[name]
     if name != CHECKPOINT_PROTECTION:

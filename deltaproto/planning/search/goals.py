@@ -20,7 +20,7 @@ from deltaproto.protocol.protocol import Protocol
 
 
 class HistoryChoice(StrEnum):
-    """`--history`: what may happen to the history that shows dropped features."""
+    """`--history`: whether the history that shows dropped features may be deleted."""
 
     KEEP = "keep"
     """keep it, which also keeps checkpointProtection"""
@@ -49,9 +49,9 @@ class EndState(NamedTuple):
     unpredicted: str = ""
     """why the table may have hazards that cannot be predicted; empty: it has none of these"""
     cleared: frozenset[str] = frozenset()
-    """features without a switch that have no traces any more"""
+    """features without a switch that no longer have traces"""
     unclear: frozenset[str] = frozenset()
-    """features of which the plan may have added the first traces, or removed the last ones"""
+    """features whose first traces the plan may add, or whose last traces it may remove"""
 
 
 Reachable = Callable[["Goal"], bool]
@@ -201,7 +201,7 @@ class _Verdicts:
         found = self._found.get(key)
         if found is None:
             verdicts = tuple(each for _, each in cached_verdicts(candidate, access, self._table))
-            # With the client, so that no other one gets its id.
+            # Keep the client as well, so that no other client gets its id.
             found = self._found[key] = candidate, verdicts
         return found[1]
 
@@ -267,7 +267,7 @@ def requirements_after(before: TableRequirements, ending: EndState) -> TableRequ
     # Without a switch, a feature is enabled as soon as it is supported.
     enabled = frozenset(name for name in new if feature_catalog.feature_record(name).switchless)
     idle = (ending.off & left) | (new - enabled)
-    # What the plan switches on leaves traces with the next write, as does what it requires.
+    # Features that the plan enables, and those they require, leave traces with the next write.
     written = feature_catalog.with_required_features(ending.on - before.used)
     traceless = {name for name in enabled if feature_catalog.feature_record(name).traces}
     traceless |= ending.cleared & left
@@ -305,7 +305,7 @@ def _hazards(before: TableRequirements, ending: EndState) -> frozenset[str]:
 
 
 def _unseen(before: TableRequirements, ending: EndState) -> frozenset[str]:
-    """Return the hazards of which it is unknown whether the table has them."""
+    """Return the hazards that the table may or may not have."""
     if ending.bounds is None:
         return before.unseen
     return (before.unseen - OF_BOUNDS) | ending.bounds.unseen

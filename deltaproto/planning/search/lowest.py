@@ -140,7 +140,7 @@ def find_lowest_goal(
 
 
 def _settled(inputs: PlanInput) -> PlanInput:
-    """Return the table as drops find it: with the features that its metadata still asks for."""
+    """Return the table as drops find it: with the features that its metadata still requests."""
     table = settled_table(inputs.table, inputs.engine)
     if table is inputs.table:
         return inputs
@@ -172,7 +172,7 @@ def _settled(inputs: PlanInput) -> PlanInput:
 def states_without(
     dropped: frozenset[str], states: Iterable[FeatureState], domains: Collection[str] | None
 ) -> Iterator[FeatureState]:
-    """Yield the states as they are once these features are dropped, theirs unchanged.
+    """Yield the states of the remaining features after these features are dropped.
 
     Args:
         domains: the names of the table's metadata domains; None if unknown.
@@ -271,10 +271,10 @@ def _dominates(one: ReachableProtocol, other: ReachableProtocol) -> bool:
 
 
 def _why_kept(state: FeatureState, droppable: DroppableFeatures) -> Blocked | None:
-    """Return why a feature stays, unless versions and clients decide."""
+    """Return why a feature stays, if not because of versions and clients."""
     name = state.name
     stuck = droppable.undroppable.get(name)
-    # Such a feature has no switch: that it counts as enabled does not show a use.
+    # Such a feature has no switch, so counting as enabled does not show that it is used.
     switched_on = state.enabled and not isinstance(state.feature.enablement, AlwaysWhenSupported)
     in_use = switched_on or state.present
     if stuck is not None:

@@ -113,7 +113,7 @@ def _settle_first(table: IdentityKey[Table], engine: Engine) -> tuple[PredictedS
 
 
 def settle_first(table: Table, engine: Engine) -> tuple[PredictedStatement, ...]:
-    """Return the statement that applies or removes what a table's metadata still asks for.
+    """Return the statement that applies or removes the protocol requests in a table's metadata.
 
     Drops then start from the protocol that any statement would leave. Empty if nothing is pending,
     or if the engine refuses it.
@@ -122,7 +122,7 @@ def settle_first(table: Table, engine: Engine) -> tuple[PredictedStatement, ...]
 
 
 def settled_table(table: Table, engine: Engine) -> Table:
-    """Return the table after `settle_first`; the table itself if that is empty."""
+    """Return the table after the statement of `settle_first`; the table itself if there is none."""
     first = settle_first(table, engine)
     return first[-1].outcome.table if first else table
 
@@ -258,8 +258,8 @@ def _disable(walk: _RouteBuilder, choice: DropSelection) -> None:
 def _drop_immediately(walk: _RouteBuilder, choice: DropSelection) -> None:
     """Drop what the history allows now but not after another commit.
 
-    First comes a drop that keeps the history of the others old: one whose first commit writes a
-    checkpoint. Any commit prevents the rest.
+    Start with a drop whose first commit writes a checkpoint, because the history for the other
+    drops then stays old enough. Any other commit would prevent them.
     """
     ready = walk.table.aged_in_newest_run - _dropped_after_vectors(choice, walk.table)
     outcomes = [
@@ -302,7 +302,7 @@ def _add_drops(
             )
     young = {drop.feature for drop in (*idle, *converted)} & (walk.table.traced or frozenset())
     if idle and not young <= walk.table.hours_left.keys():
-        # A call leaves a checkpoint. Without it, some history never gets old enough.
+        # Each call leaves a checkpoint. Without one, some history never gets old enough.
         walk.go(min(idle, key=lambda drop: drop.outcome(walk.table, walk.engine).most))
     later += idle
     waits += [_remaining_wait(drop, walk.table) for drop in idle]
@@ -332,7 +332,7 @@ def _add_drops(
 def _remaining_wait(drop: DropFeature, table: Table) -> Wait:
     """Return the wait until the history that shows the feature is old enough."""
     if not drop.truncate:
-        # What is left is known for truncations only, which wait for less.
+        # The remaining history is only known for truncations, which wait for less.
         return retention_wait(table, LOG_RETENTION)
     return retention_wait(table, TRUNCATION_RETENTION, table.hours_left.get(drop.feature))
 

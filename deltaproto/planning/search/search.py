@@ -74,7 +74,7 @@ class SearchTask(NamedTuple):
     droppable: DroppableFeatures | None = None
     """what the engine can drop from the table, if already known"""
     kept: frozenset[str] = frozenset()
-    """features that are not dropped, and neither is what they require"""
+    """features that are not dropped, and neither are the features that they require"""
     enabled: frozenset[str] = frozenset()
     """features that are neither dropped nor disabled"""
     disableable: frozenset[str] | None = None
@@ -254,7 +254,7 @@ def predict_end_state(task: SearchTask, choice: DropSelection, *, left: bool) ->
 
 @lru_cache(maxsize=64)
 def _predict_contents(table: IdentityKey[Table], unused: frozenset[str]) -> EndState:
-    """Return what files, columns and constraints are like once nothing uses these features."""
+    """Predict files, columns and constraints after nothing uses these features any longer."""
     before = after = table.value
     if "checkConstraints" in unused:
         keys = filter(None, map(after.constraint_key, after.constraints))

@@ -27,7 +27,7 @@ class Contradiction(NamedTuple):
     problem: str
     hint: str
     setting: str
-    """the setting to name the line of"""
+    """the setting whose line messages name"""
     entry: str | None = None
     """the entry of this setting, if it has several"""
 
@@ -39,7 +39,7 @@ class _Need(NamedTuple):
     setting: str
     entry: str | None
     features: tuple[str, ...]
-    """one of them is enough: a preview has the property of its successor"""
+    """alternatives, one of which is enough: a preview shares the property of its successor"""
     enabled: bool
     """True if the feature must be enabled, not only supported"""
 
@@ -127,7 +127,7 @@ def _least_version(name: str, side: str) -> int:
 
 
 def _without_pair(needs: list[_Need], settings: PolicySettings) -> Iterator[Contradiction]:
-    """Yield a contradiction if only versions are allowed that imply features, and none fits."""
+    """Yield a contradiction if all allowed versions imply features, and none of them fits."""
     most = settings.max_writer_version
     if most is None or most >= WRITER_FEATURES_VERSION:
         return

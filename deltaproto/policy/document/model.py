@@ -34,7 +34,7 @@ class ClientDefinition(NamedTuple):
 
 
 class Consumer(StrEnum):
-    """Consumers that use a table in a special way."""
+    """Kinds of consumers that use a table in a special way."""
 
     STREAM = "stream"
     SHARE = "share"
@@ -44,7 +44,7 @@ class ClientFile(NamedTuple):
     """An additional client file."""
 
     path: str
-    """as written; relative to the policy's folder"""
+    """the path as written; relative to the policy's folder"""
     position: Position
 
 
@@ -166,7 +166,7 @@ class RolloutSettings(NamedTuple):
     parallel: int = 1
     """how many tables of a wave run at a time"""
     max_failures: int = 0
-    """how many tables may fail before no other table is started"""
+    """how many tables may fail before no more tables are started"""
     hook_minutes: float = 5.0
     """after this time, a hook is stopped and has failed"""
     rehearse: bool = False

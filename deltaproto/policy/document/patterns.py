@@ -221,7 +221,7 @@ class _Glob(NamedTuple):
 
 
 class _Globs(NamedTuple):
-    """A pattern for each kind of text that it is compared with; None: it is not."""
+    """The forms of a pattern, one for each kind of text; None: it does not apply to that kind."""
 
     location: _Glob | None = None
     folder: _Glob | None = None

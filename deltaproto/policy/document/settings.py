@@ -80,7 +80,7 @@ def _parse_entries(
 
 
 def _validate_inherited(entries: list[TableEntry], position: Position) -> None:
-    """Refuse settings that contradict those of their profile."""
+    """Refuse settings that contradict their profile."""
     faults = Faults()
     for found in merge_settings(Policy(""), tuple(entries)).contradictions:
         with faults.catching():
@@ -240,7 +240,11 @@ def _parse_isolation(node: Node) -> IsolationLevel:
 
 
 def _parse_properties(node: Node) -> Mapping[str, str]:
-    """Read properties; those of Delta in any case, as Delta stores them under one name."""
+    """Read properties.
+
+    Names of Delta's own properties are case-insensitive, because Delta stores each under one
+    spelling.
+    """
     found: dict[str, str] = {}
     faults = Faults()
     for key, value in reader.read_pairs(node, "a mapping from properties to values"):

@@ -106,7 +106,7 @@ def next_closing(windows: Collection[Window], now: datetime) -> datetime:
     `now` must be in an open window.
     """
     moment, last = now.replace(second=0, microsecond=0), now + timedelta(days=_AHEAD)
-    # No window, and no time between two, is shorter than a minute.
+    # Windows, and the gaps between them, last at least a minute.
     while moment <= now or (moment < last and is_open(windows, moment)):
         moment += timedelta(minutes=1)
     return moment

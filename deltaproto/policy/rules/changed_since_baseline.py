@@ -1,7 +1,7 @@
 """The table was replaced, or its isolation level changed, since the baseline.
 
 ## What it does
-Compares the table's id and its isolation levels with those in the baseline.
+Compares the table's id and isolation levels with the baseline.
 
 ## Why it breaks
 If a table is replaced, its id changes: streams, shares and caches that use the old id fail. A

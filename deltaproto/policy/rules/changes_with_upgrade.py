@@ -2,12 +2,13 @@
 
 ## What it does
 `check --after CLIENT@VERSION` compares the declared versions of that client with this version:
-which accesses it gains or loses. For a Databricks Runtime, it also finds features that Databricks
-may then turn on by itself (automatic upgrades), and the declared clients which those block.
+which accesses it gains or loses. For a Databricks Runtime, it also finds the features that
+Databricks may then turn on by itself (automatic upgrades), and the declared clients that these
+would block.
 
 ## Why it breaks
 Automatic upgrades do not turn on a feature while an older runtime, which does not know it, accesses
-the table. With the upgrade of the last such runtime, nothing delays them any more.
+the table. After the upgrade of the last such runtime, nothing delays them.
 
 ## Who breaks
 The named client. Clients other than Databricks compute count only if Unity Catalog sees them.
@@ -17,8 +18,8 @@ Upgrade the blocked client first, or keep the feature off. `deltaproto forecast`
 an inventory, with statements.
 
 ## How safe
-The rules of automatic upgrades are documented, not measured, and hold for managed tables of Unity
-Catalog only. No record states what a runtime itself turns on in existing tables.
+The rules of automatic upgrades are documented, not measured, and apply only to managed tables of
+Unity Catalog. No record states what a runtime itself turns on in existing tables.
 
 ## References
 docs.databricks.com/aws/en/tables/automatic-upgrades; `deltaproto forecast`.

@@ -1,7 +1,7 @@
 """A checkpoint cannot be read or is missing.
 
 ## What it does
-Reports a damaged or empty checkpoint, also one of which a part or a sidecar is damaged or missing,
+Reports a damaged or empty checkpoint, a checkpoint with a damaged or missing part or sidecar,
 and a `_last_checkpoint` that names a checkpoint which the log does not have. A scan reports the
 latter only in a log without any checkpoint.
 

@@ -20,7 +20,7 @@ Catalog table with the oldest protocol. The finding's remedies show versions and
 cheapest first.
 
 ## How safe
-Upgrading a client changes no table. Compatibility Mode leaves the table's protocol as it is, but
+Upgrading a client changes no table. Compatibility Mode leaves the table's protocol unchanged, but
 its copy costs storage and compute, and lags behind the table. Dropping a feature is a protocol
 change: it conflicts with concurrent writes, and some features rewrite files or truncate the history
 when dropped.

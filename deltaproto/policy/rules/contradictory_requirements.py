@@ -1,4 +1,4 @@
-"""Patterns of the policy together require what no table can meet.
+"""Patterns of the policy together require something that no table can meet.
 
 ## What it does
 Combines the settings of all patterns that match a table, and compares features that are required

@@ -6,7 +6,7 @@ reports a client that used none of the checked tables it is declared for in the 
 (`--seen-days`).
 
 ## Why it breaks
-An abandoned client can hold the protocol down: plans and approvals consider it for years.
+An abandoned client can hold back the protocol: plans and approvals consider it for years.
 
 ## Who breaks
 No client now.
@@ -17,8 +17,8 @@ Ask the client's owner, and remove the declaration if it is no longer needed.
 ## How safe
 It is reported only if it would have been seen: every table's commits are counted for the whole
 period, the client signs its commits, and for declared reads the access logs that were counted cover
-the table and the period. The mark of a library counts for each program that may leave it. A cache
-in front of the store can hide a reader.
+the table and the period. A library's mark counts as a use by each program that may leave it. A
+cache in front of the store can hide a reader.
 
 ## References
 `deltaproto discover`, the inventory's table `clients_seen`.

@@ -4,7 +4,7 @@
 `discover --access-log` compares the requests of each user or role with the table's log. A
 principal that read a data file with a deletion vector stored in a `.bin` file, and never requested
 any deletion vector of the table, read the deleted rows. If the principal also reads the table's
-log, it must have seen the commit with the vector, read newer files, and come again hours later.
+log, it must have seen the commit with the vector, read newer files, and returned hours later.
 
 ## Why it breaks
 A deletion vector marks rows of a data file as deleted. A reader that ignores it returns them.

@@ -1,4 +1,4 @@
-"""The log names another table of Unity Catalog than the entry.
+"""The log names a different table of Unity Catalog from the entry.
 
 ## What it does
 Compares the table id of the entry in Unity Catalog with the id that Delta stores in the log of
@@ -6,8 +6,8 @@ catalog-managed tables (`io.unitycatalog.tableId`, earlier `ucTableId`).
 
 ## Why it breaks
 The log belongs to another entry: its folder was copied or moved, or the entry was created again. Or
-it has two entries, and this one is a second name.
-Commits go to the table that the log names, so this entry may show old rows or none.
+the table has two entries, and this one is a second name. Commits go to the table that the log
+names, so this entry may show old rows or none.
 
 ## Who breaks
 Readers and writers of the table by this name.

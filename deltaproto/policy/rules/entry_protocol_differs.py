@@ -1,4 +1,4 @@
-"""The properties of the entry state a different protocol than the log.
+"""The properties of the entry state a different protocol from the log.
 
 ## What it does
 Compares `delta.minReaderVersion`, `delta.minWriterVersion` and `delta.feature.…` in the entry's
@@ -17,8 +17,8 @@ Update the entry. On Databricks, `MSCK REPAIR TABLE … SYNC METADATA` does it. 
 remove these properties from the entry.
 
 ## How safe
-The log is not changed. Catalogs are updated after commits, so the next scan may no longer find
-it.
+The log is not changed. Catalogs are updated after commits, so the next scan may no longer find a
+difference.
 
 ## References
 `TableFeatureProtocolUtils` of Delta; "REPAIR TABLE" of the Databricks SQL reference.

@@ -41,6 +41,6 @@ def examine(case: PolicyContext) -> Iterator[Finding]:
             f"{name} is forbidden by the policy, and {how}",
             f"drop it with ALTER TABLE … DROP FEATURE; see `deltaproto features {name}`"
             if can_go
-            else "no release can drop it: only a new table avoids it",
+            else "no release can drop it: copy the table into a new one",
             feature=name,
         )

@@ -5,7 +5,7 @@ Reports `add` actions, in commits since the newest checkpoint or in the checkpoi
 `partitionValues`, `modificationTime` or `dataChange`, or have a member of another type. Reports
 statistics that are not a JSON object, whose `numRecords` is not a number, or whose bounds or
 numbers of nulls do not fit the types of the columns. These are compared with the schema for the
-first 100 files of each commit and 200 files in all, newest commits first. Of a checkpoint, only
+first 100 files of each commit and 200 files in all, newest commits first. For a checkpoint, only
 the footers are read, so its statistics are not examined.
 
 ## Why it breaks
@@ -14,7 +14,7 @@ Polars, Daft and DuckDB, refuse the whole table. Delta Spark fails only without 
 deltalake, and so Polars and Daft, parses statistics when it opens a table with a boolean column.
 
 ## Who breaks
-`deltaproto check` shows what was measured with each client; everything else is unknown.
+`deltaproto check` shows the measured result for each client; everything else is unknown.
 
 ## How to fix
 The log was written by hand or by a tool that does not follow the specification. Fix that tool.

@@ -6,9 +6,10 @@ Compares `delta.isolationLevel` with the two valid values: `Serializable` and
 
 ## Why it breaks
 Engines cannot set such a value, but other writers can store it. Delta Spark throws on the next
-commit if the value is not an isolation level at all. It uses `SnapshotIsolation`, with which it
-does not compare added files: an UPDATE, DELETE or MERGE misses rows that another one adds at the
-same time, without an error. delta-rs silently falls back to Serializable.
+commit if the value is not an isolation level at all. Delta Spark accepts a stored
+`SnapshotIsolation`, under which it does not compare added files: an UPDATE, DELETE or MERGE
+silently misses rows that another transaction adds at the same time. delta-rs silently falls back to
+Serializable.
 
 ## Who breaks
 Writers.

@@ -1,8 +1,8 @@
 """The table's isolation level differs from the policy.
 
 ## What it does
-Compares the level in force on each engine with the policy's `isolation`. An engine that lacks the
-level uses another one: delta-rs is Serializable whatever Databricks stores.
+Compares the effective level on each engine with the policy's `isolation`. An engine that lacks the
+level uses another one: delta-rs is Serializable regardless of the value that Databricks stores.
 
 ## Why it breaks
 Under WriteSerializable, history and content may disagree. Under Serializable, blind appends can
@@ -46,7 +46,7 @@ def examine(case: PolicyContext) -> Iterator[Finding]:
     if differing:
         yield RULE.finding(
             case.table,
-            f"the policy requires {wanted}, but the level in force is {', '.join(differing)}",
+            f"the policy requires {wanted}, but the effective level is {', '.join(differing)}",
             f"set delta.isolationLevel = {wanted}"
             + ("" if wanted == "Serializable" else " on Databricks; Delta Spark refuses to set it"),
         )

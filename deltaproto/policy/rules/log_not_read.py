@@ -3,8 +3,8 @@
 ## What it does
 `discover --access-log` looks for users and roles that read a data file which a commit added while
 the access log covers the table, and that never requested anything below `_delta_log`: they found
-the file by its folder. It is a warning if another principal requests only the log, because one
-engine can use one identity for the log and another for the files.
+the file by listing the folder. It is a warning if another principal requests only the log, because
+one engine can use one identity for the log and another for the files.
 
 ## Why it breaks
 Only the log lists the files that belong to the table. A reader of the folder also returns the rows
@@ -18,10 +18,10 @@ error.
 Let the program read the table through a client for Delta tables instead of its Parquet files.
 
 ## How safe
-Tools that only copy or examine files look the same. Tables with metadata of Apache Iceberg, and
+Tools that only copy or examine files look the same. Tables with Apache Iceberg metadata, and
 principals that write to the table, read the log of another table (which may be a shallow clone) or
-read other files, such as a manifest, are omitted; so are callers without a name and reads within
-an hour of a commit. Access logs without requests to the table's log lead to no finding. Access logs
+read other files, such as a manifest, are omitted; so are callers without a name and reads within an
+hour of a commit. Access logs without requests to the table's log lead to no finding. Access logs
 are not complete, and a lost line can hide a reader.
 
 ## References

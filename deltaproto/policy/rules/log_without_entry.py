@@ -4,9 +4,9 @@
 If one scan lists whole catalogs (`uc://HOST`, `hms://HOST`, `glue://REGION`, or `--catalog NAME` of
 a Spark session) and folders, it reports the Delta tables in the folders for which none of the
 catalogs has an entry. It reports nothing if a part of a catalog could not be listed, or if entries
-use addresses that cannot be compared with those of the folders, such as `dbfs:/mnt/…`. Of a Spark
-session, it knows Unity Catalog and Hive metastores. A catalog in memory has only the tables of one
-session, and other catalogs may have schemas within schemas.
+use addresses that cannot be compared with the folders' addresses, such as `dbfs:/mnt/…`. For a
+Spark session, it considers only Unity Catalog and Hive metastores. A catalog in memory has only the
+tables of one session, and other catalogs may have schemas within schemas.
 
 ## Why it breaks
 The table cannot be found by name, and permissions and policies of the catalog do not apply to it.

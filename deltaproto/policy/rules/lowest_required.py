@@ -2,7 +2,7 @@
 
 ## What it does
 With `protocol: lowest`, looks for supported features that nothing on the table uses, that the
-policy does not require, and without which the protocol is lower: lower versions, or fewer listed
+policy does not require, and whose removal lowers the protocol: lower versions, or fewer listed
 features. If the policy's version limits allow only versions without feature lists, the features
 that these versions imply are required too. A feature whose use is unknown is reported too, because
 it may be one of them.
@@ -11,11 +11,11 @@ it may be one of them.
 An unused feature blocks clients that lack it, for no benefit.
 
 ## Who breaks
-Clients that support the lower protocol only.
+Clients that support only the lower protocol.
 
 ## How to fix
 `deltaproto plan TABLE --policy FILE` drops the features. checkpointProtection protects history: it
-counts as needed with `history: keep`, and goes with the history otherwise.
+counts as needed with `history: keep`; otherwise it is removed together with the history.
 
 ## How safe
 DROP FEATURE is a metadata and protocol change: it conflicts with concurrent writes.
@@ -40,7 +40,7 @@ from deltaproto.protocol.protocol import Protocol
 RULE = Rule("DP213", "lowest-protocol-required", Severity.ERROR, since="0.2.0")
 _UNKNOWN = "unknown"
 FORM = "form"
-"""detail of the finding that only the form of the protocol is not the lowest"""
+"""detail of the finding that a lower form of the same protocol exists"""
 _EVERY_TABLE = 2
 """writer version whose features every new table has"""
 
@@ -77,7 +77,7 @@ def examine(case: PolicyContext) -> Iterator[Finding]:
 
 
 def find_unneeded(needs: TableRequirements, settings: PolicySettings) -> frozenset[str]:
-    """Return the features without which the protocol is the lowest that the policy allows.
+    """Return the features to remove to reach the lowest protocol that the policy allows.
 
     Empty if the policy does not require the lowest protocol.
     """
@@ -99,7 +99,7 @@ def _find_lowest(
     lowest = _without(protocol, unneeded)
     if _is_allowed(lowest.merge(Protocol.carrying(required)), settings):
         return unneeded, lowest
-    # What the limits exclude has to go in any case.
+    # Features that the limits exclude must be dropped in any case.
     most = settings.max_writer_version or 7
     needed = {
         name
@@ -123,7 +123,7 @@ def _is_allowed(protocol: Protocol, settings: PolicySettings) -> bool:
 
 @lru_cache(maxsize=4096)
 def _choose_drops(protocol: Protocol, idle: frozenset[str]) -> frozenset[str]:
-    """Return the fewest features of `idle` without which the protocol is as low as it can be."""
+    """Return the fewest features of `idle` to remove for the lowest possible protocol."""
     # Dropping more may raise the versions, as fewer features fit a pair of versions.
     pairs = (feature_catalog.features_implied_by(*pair) for pair in feature_catalog.LEGACY_PAIRS)
     choices = [_closed(idle - kept, protocol) for kept in (frozenset[str](), *pairs)]

@@ -5,8 +5,8 @@ Reports commits and checkpoints such as `1.json` or `000000000000000000001.json`
 ignores them.
 
 ## Why it breaks
-Readers differ: delta-rs ignores such a file. Delta Spark takes it for a commit or checkpoint, looks
-for it under a name of 20 digits, and does not find it.
+Readers differ: delta-rs ignores such a file. Delta Spark treats it as a commit or checkpoint, looks
+for a name with 20 digits, and does not find it.
 
 ## Who breaks
 Delta Spark: every statement on the table fails, even SELECT.

@@ -11,31 +11,31 @@ Reports statistics of data files that have
 - bounds of decimals with an exponent, such as `0E-10`, which Delta Spark stores for small numbers
   and zeros of seven or more digits after the point.
 
-Read are the statistics of the first 100 files of each commit and 200 files in all, of the commits
-that the newest checksum or checkpoint leaves, of small logs as a whole, and two for each row group
-of a checkpoint. If not all were read and the table has a boolean column, the finding names that;
-`check --look-in-files` and `inspect --look-in-files` read all of them.
+The rule reads the statistics of the first 100 files of each commit and 200 files in all, from the
+commits after the newest checksum or checkpoint; of small logs, all of them; and two for each row
+group of a checkpoint. If not all were read and the table has a boolean column, the finding states
+that; `check --look-in-files` and `inspect --look-in-files` read all of them.
 
 ## Why it breaks
-Statistics are optional, and so is each bound. But deltalake takes a missing bound, or one that it
-cannot parse, for NULL when it makes a pyarrow dataset, and pyarrow then skips the file in filters
-on that column, although rows match. No number compares with NaN, so the same happens there. Without
-a filter, all rows are there.
+Statistics are optional, and so is each bound. But when deltalake makes a pyarrow dataset, it treats
+a missing or unparsable bound as NULL, and pyarrow then skips the file in filters on that column,
+although rows match. No number compares with NaN, so the same happens there. Without a filter, no
+rows are lost.
 
 ## Who breaks
 `to_pyarrow_dataset()`, `to_pyarrow_table(filters=...)` and `to_pandas(filters=...)` of deltalake,
-and what reads through them: `scan_delta` of Polars before 1.14 and later with `use_pyarrow=True`,
-and DuckDB on such a dataset. `deltaproto check` shows which of your clients are affected, and
-`deltaproto certify` measures any other client on tables with such statistics.
+and everything that reads through them: `scan_delta` of Polars before 1.14 and later with
+`use_pyarrow=True`, and DuckDB on such a dataset. `deltaproto check` shows which of your clients are
+affected, and `deltaproto certify` measures any other client on tables with such statistics.
 
 ## How to fix
 Filter after reading, or read with deltalake's `QueryBuilder`, `scan_delta` of Polars since 1.14,
 DuckDB's `delta_scan`, or another client. For missing bounds of columns that are not boolean,
-rewrite the files with Delta Spark. In any case, `delta.dataSkippingStatsColumns` can leave such
-columns out: then deltalake expects no bounds of them.
+rewrite the files with Delta Spark. In any case, `delta.dataSkippingStatsColumns` can exclude such
+columns: then deltalake expects no bounds for them.
 
 ## How safe
-Rewriting conflicts with concurrent changes to the same files. Without statistics of a column,
+Rewriting conflicts with concurrent changes to the same files. Without statistics for a column,
 queries that filter on it read more files.
 
 ## References

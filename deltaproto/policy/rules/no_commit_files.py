@@ -1,7 +1,7 @@
 """The newest version has a checkpoint but no commit.
 
 ## What it does
-Reports a log without commit files, or without that of the newest version.
+Reports a log without commit files, or without the commit file of the newest version.
 
 ## Why it breaks
 Readers differ: delta-rs reads the checkpoint, Delta Spark requires the commit of the newest

@@ -5,7 +5,7 @@
 counted, and reports one that is older than every declared version of the client.
 
 ## Why it breaks
-An older version supports fewer features. The verdict is about the declared version.
+An older version supports fewer features. The verdict applies only to the declared version.
 
 ## Who breaks
 The users and jobs behind the older version; the finding names them.
@@ -14,8 +14,8 @@ The users and jobs behind the older version; the finding names them.
 Upgrade the client, or declare the version that is in use as well.
 
 ## How safe
-Only clients of the last 90 days count (`--seen-days`), and those that come back in a longer rhythm.
-Clients that do not tell their version are not compared.
+Only clients of the last 90 days count (`--seen-days`), and clients with a longer rhythm. Clients
+that do not report their version are not compared.
 
 ## References
 `deltaproto discover`, the inventory's table `clients_seen`.

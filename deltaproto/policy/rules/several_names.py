@@ -7,13 +7,13 @@ of AWS Glue.
 
 ## Why it breaks
 A change of the protocol under one name changes the table under all of them. Dropping a managed
-entry deletes the folder of the others. Permissions are those of each entry.
+entry deletes the folder of the others. Each entry has its own permissions.
 
 ## Who breaks
 Users of the other names.
 
 ## How to fix
-Keep one entry, and replace the others by views.
+Keep one entry, and replace the others with views.
 
 ## How safe
 Dropping an external entry deletes no file.

@@ -10,7 +10,7 @@ Spark the last one, so they disagree about the same table.
 
 ## Who breaks
 The client that reads the weaker protocol may write data that the other one forbids. With several
-schemas, clients read other columns.
+schemas, clients read different columns.
 
 ## How to fix
 Change the protocol, or a property for the metadata, with Delta Spark: all clients then use the

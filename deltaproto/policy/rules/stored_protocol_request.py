@@ -1,8 +1,9 @@
-"""The next change of the table's metadata adds features to its protocol, whatever it is about.
+"""The next change of the table's metadata adds features to its protocol, whatever the statement
+changes.
 
 ## What it does
 Reports tables whose metadata stores `delta.minReaderVersion`, `delta.minWriterVersion` or
-`delta.feature.<name>` as ordinary properties, if these ask for features that the protocol does not
+`delta.feature.<name>` as ordinary properties, if these request features that the protocol does not
 have. Delta Spark never stores them. deltalake 1.6.6 stores the versions, and the others with
 `raise_if_key_not_exists=False`.
 
@@ -16,8 +17,8 @@ Clients that do not support the features, from that commit on.
 
 ## How to fix
 `delta.minReaderVersion` and `delta.minWriterVersion` can be removed with ALTER TABLE … UNSET
-TBLPROPERTIES. Remove `delta.feature.<name>` with the engine that stored it: Delta Spark turns the
-key into lowercase, and so cannot remove every such property without applying it. Or accept the
+TBLPROPERTIES. Remove `delta.feature.<name>` with the engine that stored it: Delta Spark converts
+the key to lowercase, so it cannot remove every such property without applying it. Or accept the
 features: `deltaproto plan-upgrade` shows what the next change adds.
 
 ## How safe

@@ -35,7 +35,7 @@ RULE = Rule("DP109", "unknown-feature", Severity.WARNING, since="0.1.0")
 
 
 _MOST_SEARCHED = 100
-"""most unknown features of a table that get a similar known name as their hint"""
+"""maximum number of unknown features per table that get a similar known name as a hint"""
 
 
 def check(subject: RuleContext) -> Iterator[Finding]:

@@ -3,12 +3,12 @@
 ## What it does
 Compares the keys of `require_properties` that begin with `delta.` with the properties that Delta
 Spark and Databricks know, without regard to case. `delta.feature.…`, `delta.minReaderVersion`,
-`delta.minWriterVersion` and `delta.ignoreProtocolDefaults` are requests of a statement, which Delta
+`delta.minWriterVersion` and `delta.ignoreProtocolDefaults` are requests in a statement, which Delta
 does not store.
 
 ## Why it breaks
 Delta refuses to set an unknown `delta.` property, and removes a request from the properties, so
-that hardly any table can meet the requirement.
+hardly any table can meet the requirement.
 
 ## Who breaks
 No one directly.

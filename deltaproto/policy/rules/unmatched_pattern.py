@@ -2,7 +2,7 @@
 
 ## What it does
 Compares every table pattern, waiver, approval and canary of the policy with the tables that were
-checked, and reports those that matched none; also profiles that no pattern uses.
+checked, and reports those that matched none. Also reports profiles that no pattern uses.
 
 ## Why it breaks
 A misspelled pattern looks the same as a table that meets its requirements.
@@ -12,8 +12,9 @@ The clients that the pattern declares: nothing checks their access.
 
 ## How to fix
 Correct the pattern. `gold/` with a slash at its end matches only a table in that folder itself;
-write `gold/**` for the tables below it. Remove what is no longer needed. If you check some of the
-tables on purpose, ignore the finding or set `severities: {DP301: off}` for the whole policy.
+write `gold/**` for the tables below it. Remove entries that are no longer needed. If you check only
+some of the tables on purpose, ignore the finding or set `severities: {DP301: off}` for the whole
+policy.
 
 ## How safe
 Editing a policy changes no table.

@@ -1,10 +1,10 @@
 """A listed feature that nothing on the table uses.
 
 ## What it does
-Reports features that are listed, but neither enabled nor found in schema, files or log, and that
-no other feature requires. Implied features don't count, because the version number includes them.
+Reports features that are listed, but neither enabled nor found in schema, files or log, and that no
+other feature requires. Implied features don't count, because the version number includes them.
 `appendOnly` and `invariants` don't count either, because every new table has them. Features whose
-use only the files show are reported only with `--look-in-files`.
+use shows only in the files are reported only with `--look-in-files`.
 
 ## Why it breaks
 An unused feature breaks nothing itself, but it blocks clients without the feature for no benefit.
@@ -46,6 +46,6 @@ def check(subject: RuleContext) -> Iterator[Finding]:
             f"nothing uses {state.name}",
             f"DROP FEATURE removes it (delta-spark {since} or later)"
             if since
-            else "no delta-spark release can drop it; only a new table avoids it",
+            else "no delta-spark release can drop it; copy the table into a new one",
             feature=state.name,
         )

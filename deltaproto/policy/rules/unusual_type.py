@@ -1,7 +1,7 @@
 """A column has a type that some clients cannot open.
 
 ## What it does
-Reports columns, nested ones too, whose type is not among those of the Delta specification: void,
+Reports columns, nested ones too, whose type is not in the Delta specification: void,
 intervals, user-defined types such as Spark ML's VectorUDT, structs without fields, and type names
 such as `varchar(5)` or `decimal(50,2)` that are in no specification. Types that belong to a table
 feature are not reported: the feature's support decides.

@@ -1,8 +1,8 @@
-"""A protocol whose writer version is 1, which the Databricks documentation does not list.
+"""The writer version is 1, which the Databricks documentation does not list.
 
 ## What it does
 Reports tables at writer version 1. The Delta protocol defines it; the Databricks page on feature
-compatibility says that minWriterVersion accepts integers from 2 to 7.
+compatibility states that minWriterVersion accepts integers from 2 to 7.
 
 ## Why it breaks
 At writer version 1 the table supports no feature: appendOnly and column invariants are not

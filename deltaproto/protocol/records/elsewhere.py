@@ -1,4 +1,4 @@
-"""Names that OSS Delta 4.4.0 does not accept: other products, its own tests, old releases."""
+"""Names that OSS Delta 4.4.0 does not accept: of other products, its tests, and old releases."""
 
 from __future__ import annotations
 

@@ -32,7 +32,10 @@ Line = tuple[Inline, ...]
 
 
 def listed(parts: Sequence[Inline], most: int, more: str) -> Line:
-    """Join the parts with commas; of many, the first `most`, then `more` with the rest as `{}`."""
+    """Join the parts with commas.
+
+    If there are more than `most`, end with `more`, where `{}` is the number of the others.
+    """
     found: list[Inline] = []
     for part in parts[:most]:
         found += [", ", part] if found else [part]

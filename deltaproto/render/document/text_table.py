@@ -37,7 +37,7 @@ _TALLEST = 3
 _REMEMBERED = 256
 _NUMBER = re.compile(r"[\d,]+|")
 _CELL = 3
-"""columns of a matrix cell below an upright heading, with the space before it"""
+"""width of a matrix cell below an upright heading, with the space before it"""
 
 
 class LineWriter:
@@ -51,7 +51,7 @@ class LineWriter:
         self._tables: dict[tuple[int, int], tuple[TableBlock, str]] = {}
 
     def fold(self, line: Line, indent: int, *codes: str, mark: str = "") -> None:
-        """Write one wrapped line; `mark`: what its first line begins with."""
+        """Write one wrapped line; `mark`: the start of its first line."""
         left = " " * indent
         self._painter.folded(
             plain(line),

@@ -45,7 +45,7 @@ def document(
     now: datetime,
     most: int | None = None,
 ) -> Document:
-    """Return the report without the list of all tables, which shows the first `most`."""
+    """Return the report without the list of all tables, which shows the first `most` tables."""
     sections = [
         Section("glance", "The fleet at a glance", list(_glance(overview, numbers, policy))),
         Section("first", "Tables to fix first", list(_first(overview, numbers, policy, most))),
@@ -130,7 +130,7 @@ def _glance(overview: Overview, numbers: FleetSummary, policy: str | None) -> It
 
 
 def _last_writers(writers: LastWriters) -> Callout:
-    """Name the clients that are used instead of those of a policy."""
+    """Name the clients that the report evaluates instead of a policy's."""
     ask: Line = (" Declare them with ", Code("--policy"), ".")
     if not writers.clients:
         return Callout(

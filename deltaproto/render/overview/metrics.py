@@ -38,7 +38,7 @@ def open_metrics(overview: Overview, counted: FleetSummary, now: datetime) -> st
 
 
 def table_csv(overview: Overview) -> str:
-    """Return one line per table, those that could not be read at the end, after a header."""
+    """Return a header and one line per table, with unreadable tables at the end."""
     file = io.StringIO()
     writer = csv.DictWriter(file, COLUMNS, restval="", lineterminator="\n")
     writer.writeheader()

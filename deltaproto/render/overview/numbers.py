@@ -81,7 +81,7 @@ class FleetSummary(NamedTuple):
     enabled: Counter[str]
     present: Counter[str]
     present_unknown: Counter[str]
-    """tables of which it is not known whether the feature is present"""
+    """number of tables for which it is unknown whether the feature is present"""
     isolation: Counter[str]
     rules: Counter[tuple[str, str]]
     """number of findings by rule and severity"""
@@ -224,7 +224,7 @@ def plain_location(location: str) -> str:
 def command(fix: Fix, policy: str | None) -> str | None:
     """Return the next command for the first table; None if its location cannot be copied.
 
-    It plans what the policy requires, or checks a table again of which only too little is known.
+    It plans what the policy requires, or checks a table again if too little is known about it.
     """
     location = plain_location(fix.row.location)
     if escape_control_chars(location) != location or "\n" in location:

@@ -210,7 +210,7 @@ def _ready(book: Book, say: Phrases) -> Iterator[Block]:
 
 
 def backup(book: Book, say: Phrases) -> Iterator[Block]:
-    """Yield what to copy first, and with which command; nothing if every step is reversible."""
+    """Yield the tables to copy first, with the commands; nothing if every step is reversible."""
     needed = [entry for entry in book.changing if entry.needs_backup]
     if not needed:
         yield Paragraph(say.line("backup.unneeded"))

@@ -34,7 +34,7 @@ from deltaproto.render.runbook.phrases import Phrases
 from deltaproto.render.runbook.shell import command, is_plain
 
 IRREVERSIBLE = "irreversible"
-"""the gate that a flag of the printed commands opens"""
+"""the gate that a flag in the printed commands satisfies"""
 _MOST_WORDS = 8
 """maximum number of tables named in one command; more are read from standard input"""
 
@@ -73,7 +73,7 @@ class RunbookEntry(NamedTuple):
 
     @property
     def refused(self) -> GateResult | None:
-        """Return the gate at which `apply` refuses the plan with any flags; None if it passes."""
+        """Return the gate that fails with any flags, so that `apply` refuses the plan, or None."""
         return next((gate for gate in self.failed if gate.name == "plan"), None)
 
     @property
@@ -84,7 +84,7 @@ class RunbookEntry(NamedTuple):
 
     @property
     def blocking(self) -> tuple[GateResult, ...]:
-        """Return the failed gates that no flag of the printed commands opens."""
+        """Return the failed gates that no flag in the printed commands satisfies."""
         return tuple(gate for gate in self.failed if gate.name != IRREVERSIBLE)
 
     @property
@@ -137,9 +137,9 @@ class Book:
         catalog: client files that the policy uses.
         rollout: the rollout of the folder of plans, if it has one, without skipped tables.
         waves: its estimated times.
-        decisions: what was decided about the rollout so far.
+        decisions: the decisions about the rollout so far.
         skipped: the reason for each table that the rollout skips.
-        ended: ids that the rollout has for the plans that are done.
+        ended: the rollout's ids for the plans that are done.
     """
 
     def __init__(
@@ -346,7 +346,7 @@ def codes(names: Iterable[str]) -> list[Inline]:
 
 
 def caution(plan: Plan) -> str | None:
-    """Return the phrase that says whether a plan can be reverted; None if nothing changes."""
+    """Return a phrase on whether a plan can be reverted; None if nothing changes."""
     if not plan.steps or plan.blocked:
         return None
     if plan.point_of_no_return is not None:

@@ -34,7 +34,7 @@ class Group(NamedTuple, Generic[_Entry]):
 
     @property
     def first(self) -> _Entry:
-        """Return the plan whose steps represent those of all."""
+        """Return the plan whose steps represent the steps of all plans."""
         return self.entries[0]
 
     @property

@@ -253,7 +253,7 @@ def applying(book: Book) -> Code:
 def _listed(
     book: Book, refused: dict[tuple[GateResult, ...], list[RunbookEntry]], say: Phrases
 ) -> Bullets:
-    """Return the failed gates of each set of tables, which are named once."""
+    """Return the failed gates, grouped so that each set of tables is named once."""
     lines = []
     for (first, *others), entries in refused.items():
         line = _gate("gates.failed", first, say, tables=book.names(entries, say))

@@ -1,4 +1,4 @@
-"""Retries of requests to a catalog, as slowly as it demands."""
+"""Retries of requests to a catalog, at the rate that it demands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from deltaproto.errors import TableError
 from deltaproto.tables.catalogs.interface import CatalogCounts, Clock, Tally
 
 TRIES, UNREACHABLE = 7, 3
-"""attempts; of a request to a server that does not answer at all"""
+"""maximum numbers of attempts: in general, and if the server does not answer at all"""
 _FIRST_PAUSE = 0.25
 _LONGEST_PAUSE = 20.0
 _LONGEST_DEMAND = 120.0

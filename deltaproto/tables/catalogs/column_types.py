@@ -1,7 +1,7 @@
-"""Column types as catalogs, Spark and Delta's log spell them, in one form.
+"""A canonical form for the column types of catalogs, Spark and Delta's log.
 
 Source: Delta's PROTOCOL.md ("Schema Serialization Format"), Spark's `DataTypeAstBuilder`, Hive's
-`TypeInfoUtils`. A spelling that is not certain has no form, so that nothing is compared with it.
+`TypeInfoUtils`. An ambiguous spelling has no form, so it is never compared.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def canonical_json_type(type_: object, *, hive: bool = False) -> str | None:
     """Return the form of a type in Delta's and Spark's JSON; None as for `canonical_type`.
 
     Args:
-        hive: return the form that a catalog with only the types of Hive has.
+        hive: return the form in a catalog that has only Hive's types.
     """
     try:
         return _json_form(type_, hive, 0)

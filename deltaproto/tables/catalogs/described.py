@@ -1,4 +1,4 @@
-"""What a catalog's entry repeats of a table's log, in a form that can be compared.
+"""The parts of a table's log that its catalog entry repeats, in a comparable form.
 
 Source: `HiveExternalCatalog` and `CatalogTableUtils` of Spark (the schema in the properties
 `spark.sql.sources.schema…`, along with a placeholder column), Delta's `TableFeatureProtocolUtils`
@@ -31,7 +31,7 @@ class Columns(NamedTuple):
     types: Mapping[str, str | None]
     """canonical types by name in lower case; None: not known, or not comparable"""
     hive: bool = False
-    """whether the types are those that a catalog with only the types of Hive has"""
+    """whether the types are from a catalog that has only Hive's types"""
 
     @property
     def digest(self) -> str:
@@ -58,7 +58,7 @@ def schema_columns(
 
     Args:
         partitions: partition columns, whose types catalogs like Hive often have as `string`.
-        hive: return the types that a catalog with only the types of Hive has.
+        hive: return the types in a catalog that has only Hive's types.
     """
     fields = schema.get("fields") if isinstance(schema, Mapping) else None
     found: dict[str, str | None] = {}
@@ -90,7 +90,8 @@ class ColumnDifference(StrEnum):
 def compare_digests(entry: str, log: str) -> ColumnDifference | None:
     """Return how columns differ, by `Columns.digest` of an entry and `log_columns_digest`.
 
-    None also if types of different columns are known. Older inventories have digests of names only.
+    Also None if the types are known for different columns. Older inventories have digests of names
+    only.
     """
     (count, names, *types), (count_in_log, names_in_log, *types_in_log) = (
         entry.split("-"),
@@ -137,7 +138,7 @@ def hive_columns(
 
     Args:
         columns: names and types.
-        partitions: those of the partition columns, which Hive keeps apart.
+        partitions: the same for the partition columns, which Hive stores separately.
     """
     found = {name.lower(): canonical_type(type_, hive=True) for name, type_ in columns}
     if found and found != _PLACEHOLDER:

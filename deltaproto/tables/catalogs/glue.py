@@ -42,7 +42,7 @@ _REFUSED = (
     *("ExpiredToken", "ExpiredTokenException", "InvalidClientTokenId", "InvalidSignatureException"),
     *("UnrecognizedClientException", "MissingAuthenticationToken", "RequestExpired"),
 )
-"""the credentials themselves are refused, so that every other request would be, too"""
+"""errors that reject the credentials themselves, so every other request would fail, too"""
 _DENIED = ("AccessDeniedException", "AccessDenied", "NotAuthorized")
 _HINT = "check AWS_PROFILE or the keys in the environment; `aws sts get-caller-identity` shows them"
 _OPTIONS = {
@@ -220,7 +220,7 @@ def _columns(found: list[dict[str, str]] | None) -> list[tuple[str, str]]:
 def _open(
     region: str, options: tuple[tuple[str, str], ...], around: tuple[tuple[str, str], ...]
 ) -> tuple[Any, str | None]:
-    """Return a client, and where its credentials are from, or None if there are none.
+    """Return a client and the source of its credentials; None without credentials.
 
     `around` is the environment, which the library reads by itself.
     """

@@ -49,7 +49,7 @@ _TABLE: Wanted = {
     _TYPE: {},
 }
 _MISSING = {"get_table": 2, "get_database": 1}
-"""number of the exception that means that there is no such object"""
+"""number of the exception for an object that does not exist"""
 _SECURED = "if it requires Kerberos or TLS, read its tables through Spark, by name"
 
 
@@ -142,7 +142,7 @@ class HiveMetastore:
 
     @contextmanager
     def _of_hive(self) -> Iterator[None]:
-        """Convert a response; one with members of other types is not of a metastore."""
+        """Convert a response; members of other types show that it is not from a metastore."""
         try:
             yield
         except (AttributeError, KeyError, TypeError):

@@ -41,7 +41,7 @@ def delta_table(
         location: of the table's storage.
         serde: parameters of the table's serde.
         columns: names and types.
-        partitions: those of partition columns.
+        partitions: the same for partition columns.
     """
     if "VIEW" in (type_ or "").upper():
         counts.add(Tally.VIEWS)
@@ -64,7 +64,7 @@ def delta_table(
 
 
 def hadoop_path(text: str) -> str:
-    """Return a location as a path or URI of `locate`.
+    """Return a location as a path or URI for `locate`.
 
     Hadoop's paths are not encoded: `%20` in one is three characters, also after `file:`.
     """

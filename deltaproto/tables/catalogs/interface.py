@@ -43,7 +43,7 @@ class CatalogTable(NamedTuple):
     columns: str | None = None
     """`Columns.digest` of the entry; None: it has no columns, or the catalog did not list them"""
     columns_in_full: Columns | None = None
-    """the columns of an entry that was requested alone"""
+    """the columns of an entry that was requested individually"""
     link: bool = False
     """whether the entry is a second name by design, such as a resource link of AWS Glue"""
 
@@ -174,7 +174,7 @@ class CatalogClient(Interface):
         ...
 
     def credentials(self) -> str:
-        """Return where the client's credentials are from, for display; never the credentials.
+        """Return the source of the client's credentials for display, never the credentials.
 
         Raises:
             TableError: permission-denied, when the catalog requires some, and there are none.
@@ -185,7 +185,7 @@ class CatalogClient(Interface):
 def commits_of(
     client: CatalogClient, table: CatalogTable
 ) -> Callable[[], Mapping[int, int]] | None:
-    """Return what queries the commits of a catalog-managed table; None for other tables."""
+    """Return a function that queries a catalog-managed table's commits; None for other tables."""
     return partial(client.commits, table) if table.type == CATALOG_MANAGED_TYPE else None
 
 

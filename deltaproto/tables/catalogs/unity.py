@@ -28,7 +28,7 @@ from deltaproto.tables.catalogs.unity_api import UnityApi
 
 _NO_TABLES = "information_schema"
 _NOT_REVEALED = 1 << 62
-"""a version that no table has"""
+"""a version that does not exist in any table"""
 
 
 class UnityCatalog:
@@ -100,7 +100,7 @@ class UnityCatalog:
         return options
 
     def commits(self, table: CatalogTable) -> Mapping[int, int]:
-        """Return the commits that the server tracks, which are not published yet, and its newest.
+        """Return the commits that the server tracks: the unpublished ones, and the newest one.
 
         A server without this API reveals nothing.
         """

@@ -1,6 +1,6 @@
-"""Flaws of `add` actions: members that PROTOCOL.md, "Add File and Remove File", requires.
+"""Flaws of `add` actions: missing or malformed members (PROTOCOL.md, "Add File and Remove File").
 
-Clients differ: some refuse the table, some take a missing size for 0 and return no rows.
+Clients differ: some refuse the table; others treat a missing size as 0 and return no rows.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _usual_decoder() -> Callable[[bytes], Any]:
 
 
 def flaws_in_statistics(leaves: Mapping[str, LeafStatistics]) -> Iterator[Trace]:
-    """Yield what the `add` actions of a checkpoint lack, as far as its statistics show it.
+    """Yield the members that a checkpoint's `add` actions lack, as far as its statistics show.
 
     Args:
         leaves: the statistics of the column `add`, by member.
@@ -113,7 +113,7 @@ def flaws_in_statistics(leaves: Mapping[str, LeafStatistics]) -> Iterator[Trace]
 
 
 def _is_lower(leaf: LeafStatistics | None, files: int) -> bool:
-    """Return True if fewer rows than `files` certainly have the leaf."""
+    """Return True if the leaf certainly has a value in fewer rows than `files`."""
     return leaf is None or (leaf.filled is not None and leaf.filled < files)
 
 

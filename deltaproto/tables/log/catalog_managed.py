@@ -41,7 +41,7 @@ class RatifiedLog:
 
     @property
     def unpublished(self) -> bool:
-        """True if the newest commits of the last listing are staged only."""
+        """True if the newest commits of the last listing are only staged."""
         return bool(self._staged)
 
     def list(self) -> list[FolderEntry]:

@@ -1,4 +1,4 @@
-"""The layout of the data files in a checkpoint, by the statistics or the values of its paths."""
+"""The layout of the data files in a checkpoint, from the statistics or the values of its paths."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def has_absolute_paths(
 ) -> bool | None:
     """Return True if a checkpoint has absolute paths; None if it cannot be read.
 
-    Adds what its `add` actions lack to the evidence, the statistics that its footers have as
-    bounds of a column, and a part or sidecar that cannot be read.
+    Adds to the evidence: the members that its `add` actions lack, the statistics that its footers
+    have as bounds of a column, and unreadable parts or sidecars.
     """
     try:
         answers = []
@@ -109,7 +109,7 @@ def add_partition_paths(
     columns: Mapping[str, str | None],
     layout: LayoutEvidence,
 ) -> bool:
-    """Add the paths of a partitioned table's checkpoint, unless its statistics show what they are.
+    """Add the paths of a partitioned table's checkpoint, unless statistics show their form.
 
     Returns False if it cannot be read.
     """

@@ -147,7 +147,7 @@ def find_contradicting_checksum(
         return None
     if found is None:
         return None
-    # What a newer commit replaced may differ.
+    # Values that a newer commit replaced may differ.
     replaced = {what for what, commit in snapshot.set_by.items() if commit > at}
     differs = [what for what in _differences(found, snapshot) if what not in replaced]
     return _difference_note(name, differs) if differs else None
@@ -212,7 +212,7 @@ def _find_contradiction(
 def _traces_of_files(
     checksum: Mapping[str, Any], metadata: Metadata | None, layout: LayoutEvidence
 ) -> dict[Trace, bool]:
-    """Return what a checksum shows of its files; their statistics are added to `layout`."""
+    """Return what a checksum shows about its files; add their statistics to `layout`."""
     traces: dict[Trace, bool] = {}
     vectors = checksum.get("numDeletionVectorsOpt")
     if isinstance(vectors, int):

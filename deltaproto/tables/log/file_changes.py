@@ -1,4 +1,4 @@
-"""Data files that the lines of a commit add and remove."""
+"""The data files that the lines of a commit add and remove."""
 
 import json
 import re
@@ -14,7 +14,7 @@ ADD = b'{"add":{'
 _PATH = re.compile(rb'\{"(\w+)":\{[^{}]*?"path":"([^"]*)"')
 _PARTITION_VALUES = re.compile(rb'"partitionValues":(\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\})')
 _SHORT_LINE = 4000
-"""bytes of a line without a number that the standard decoder refuses as too long"""
+"""bytes of a line that cannot contain a number too long for the standard decoder"""
 
 
 class FileChange(NamedTuple):
@@ -26,7 +26,7 @@ class FileChange(NamedTuple):
     values: Mapping[str, Any] | None
     """its partition values; None: unknown"""
     flaws: tuple[Trace, ...] = ()
-    """what an `add` action lacks"""
+    """the members that an `add` action lacks"""
     statistics: str | None = None
     """readable statistics of the first added files of a commit; None for the others"""
     row_ids: bool = False
@@ -53,8 +53,8 @@ def changes_of_action(action: Mapping[str, Any], *, statistics: bool) -> Iterato
 def is_short_add(line: bytes) -> bool:
     """Return True if `usual_change` accepts the line only where `parse_object` accepts it.
 
-    Its decoder skips some members, and so accepts text there that is not UTF-8, and numbers of any
-    length.
+    The decoder of `usual_change` skips some members, so it accepts invalid UTF-8 and numbers of any
+    length in them.
     """
     fast = "msgspec" in sys.modules
     return fast and line.startswith(ADD) and len(line) <= _SHORT_LINE and line.isascii()

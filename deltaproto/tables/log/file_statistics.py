@@ -1,11 +1,10 @@
-"""Statistics of data files, as `add.stats` stores them, and which of them clients cannot parse.
+"""Statistics of data files in `add.stats`, and which of them clients cannot parse.
 
-What counts as mistyped is what deltalake 1.6.6 refuses, measured type by type: it accepts numbers
+Values count as mistyped if deltalake 1.6.6 refuses them, measured type by type: it accepts numbers
 in strings and fractions in whole numbers, and ignores values of dates, timestamps, decimals,
-binaries, arrays and maps.
-
-What counts as a missing bound is what lets deltalake 0.15.2 to 1.6.6 lose rows in filters on
-pyarrow datasets: statistics that have bounds, but none of a column that is not NULL in every row.
+binaries, arrays and maps. A bound counts as missing if deltalake 0.15.2 to 1.6.6 loses rows without
+it in filters on pyarrow datasets: the statistics have bounds, but none for a column that is not
+NULL in every row.
 """
 
 import json
@@ -28,7 +27,7 @@ MISREAD_BOUNDS = (
     *(Trace.UNBOUNDED_COLUMNS, Trace.UNBOUNDED_BOOLEANS, Trace.UNBOUNDED_LATER_COLUMNS),
     *(Trace.NAN_BOUNDS, Trace.EXPONENT_BOUNDS),
 )
-"""what the statistics of a file show that readers of its bounds may misunderstand"""
+"""traces of statistics that readers of the bounds may misunderstand"""
 _EXPONENT = re.compile(r"\d[eE][+-]?\d")
 _BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
 _WHOLE = re.compile(r"[+-]?\d{1,30}", re.ASCII)
@@ -101,11 +100,11 @@ def compare_statistics(texts: Iterable[str], metadata: Metadata) -> set[Trace]:
 
 
 def read_bounds(texts: Iterable[str], metadata: Metadata, *, complete: bool) -> ColumnBounds:
-    """Return what the statistics of files show of the bounds of every column, by its name.
+    """Return what the statistics of files show about the bounds of every column, by name.
 
     Args:
         texts: readable statistics.
-        complete: they are those of every file.
+        complete: True if they are the statistics of every file.
     """
     every = {INDEXED_COLUMNS_PROPERTY: "-1"}
     columns = select_indexed(metadata.schema, every, metadata.partition_columns)
@@ -123,7 +122,7 @@ def _data_fields(schema: Mapping[str, Any] | None, partition_columns: Sequence[s
 
 
 class _Expected(NamedTuple):
-    """What readers expect of the statistics of a table's files."""
+    """The bounds and types that readers expect in the statistics of a table's files."""
 
     columns: tuple[IndexedColumn, ...]
     """the columns that should have bounds"""
@@ -159,7 +158,7 @@ def _expect(columns: Iterable[IndexedColumn], types: "_ColumnTypes") -> _Expecte
 
 
 class _BoundsReader:
-    """Collects what the statistics of files show of the bounds of some columns."""
+    """Collects what the statistics of files show about the bounds of some columns."""
 
     def __init__(self, expected: _Expected) -> None:
         self._columns = expected.names
@@ -172,7 +171,7 @@ class _BoundsReader:
         self._uncounted = False
 
     def add(self, text: str, statistics: Mapping[str, Any]) -> None:
-        """Add the statistics of a file, which `text` has as JSON."""
+        """Add the statistics of a file; `text` is their JSON."""
         missing: set[str] = set()
         for member in ("minValues", "maxValues"):
             bounds = statistics.get(member)
@@ -197,7 +196,7 @@ class _BoundsReader:
             self._add_exponents(json.loads(text, parse_float=str))
 
     def _add_counted(self, missing: Iterable[str], nulls: Mapping[str, Any], rows: Any) -> None:
-        """Add columns without a bound in a file that has numbers of nulls."""
+        """Add columns without a bound in a file that has null counts."""
         for name in missing:
             number = nulls.get(name)
             # Readers conclude that the column is NULL, which is true here.
@@ -219,7 +218,7 @@ class _BoundsReader:
                 )
 
     def traces(self, expected: Iterable[IndexedColumn]) -> set[Trace]:
-        """Return what readers misread that expect the bounds of these columns."""
+        """Return what readers misread if they expect the bounds of these columns."""
         if not (self._missing or self._nan or self._exponents):
             return set()
         return self.found(complete=False).traces(expected)

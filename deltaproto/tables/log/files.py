@@ -75,7 +75,9 @@ class LogListing:
         return [checkpoint for v in versions for checkpoint in self.checkpoints[v]]
 
     def last_checkpoints(self, version: int) -> list[Checkpoint]:
-        """Return those of `checkpoints_up_to` with the newest version; there may be several."""
+        """Return the checkpoints at or below `version` with the newest version; there may be
+        several.
+        """
         versions = [v for v in self.checkpoints if v <= version]
         return self.checkpoints[max(versions)] if versions else []
 
@@ -148,7 +150,7 @@ _PARSE_ALL_BYTES = 16 * 1024 * 1024
 _FAST_FROM_BYTES = 1024 * 1024
 """a commit of this size justifies the import of the fast decoder"""
 MOST_STATISTICS = 100
-"""number of data files of a commit whose statistics are passed on"""
+"""maximum number of data files per commit whose statistics are passed on"""
 _LONGEST_LINE = 64 * 1024 * 1024
 """bytes; the longest line that Delta writes is a metaData action, with the schema"""
 _FILE_ACTIONS = (ADD, b'{"remove":{', b'{"cdc":{')
@@ -175,7 +177,7 @@ def read_actions(
     """Yield each line's object, without its null members.
 
     Accepts blank lines, CRLF and a byte order mark, like Spark. Actions on data files are skipped
-    unless `files`; with `holding`, most of those whose line lacks these bytes are skipped.
+    unless `files`; with `holding`, most actions whose line lacks these bytes are skipped too.
 
     Args:
         seen: called at the end with the commit's provenance, the change of each data file, and

@@ -26,9 +26,11 @@ from deltaproto.tables.storage.interface import LogStore
 from deltaproto.tables.storage.local import LocalLogStore
 
 MOST_COMMITS = 100
-"""if a checkpoint has more newer commits, only the newest ones and the first one are read"""
+"""maximum number of commits read after a checkpoint: if there are more, the newest ones and the
+first one
+"""
 _MOST_OLDER, _MOST_OLDER_HERE = 20, 100
-"""number of commits before the checkpoint that are read: of a store, and on this machine's disks"""
+"""number of commits to read before the checkpoint: on object stores, and on local disks"""
 _MOST_FOR_PARTITIONS = 10
 """number of commits that a scan reads to find one that adds files to a partitioned table"""
 
@@ -46,8 +48,8 @@ def find_layout_traces(
     """Determine the layout at `version`; evidence that could not be read is missing.
 
     Args:
-        layout: evidence from commits that were read already; more is added.
-        metadata: the table's, for its partition columns.
+        layout: evidence from commits that were already read; extended here.
+        metadata: the table's metadata, for its partition columns.
         every_commit: also read the other commits since the newest checkpoint, and some before it
             to find who wrote the files; otherwise only the first commit of a log without a
             checkpoint, which is how clones are created, and for a partitioned table the newest
@@ -68,7 +70,7 @@ def find_layout_traces(
     if bases and (every_commit or not absolute):
         from deltaproto.tables.log.checkpoint_layout import has_absolute_paths
 
-        # Clients choose different ones of several with the same version.
+        # If several have the same version, clients choose different ones.
         chosen = bases if every_commit else bases[:1]
         answers = [has_absolute_paths(store, each, layout) for each in chosen]
         absolute, whole = absolute or True in answers, whole and None not in answers
@@ -130,7 +132,7 @@ def _find_untracked(
 def _read_partitions(
     store: LogStore, listing: LogListing, commits: list[int], layout: LayoutEvidence
 ) -> None:
-    # Writers keep their habits: the newest commit that adds files shows them.
+    # Writers rarely change their habits, so the newest commit that adds files is enough.
     for each in commits[:_MOST_FOR_PARTITIONS]:
         if layout.partitions.seen:
             break
@@ -138,7 +140,7 @@ def _read_partitions(
 
 
 def _newest_checkpoints(listing: LogListing, version: int, v2: bool) -> list[Checkpoint]:
-    # A V2 checkpoint may have the name of a V1 checkpoint, and sidecars all the same.
+    # A V2 checkpoint may have the name of a V1 checkpoint and still have sidecars.
     return [each._replace(v2_name=each.v2_name or v2) for each in listing.last_checkpoints(version)]
 
 

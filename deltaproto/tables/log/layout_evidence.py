@@ -1,4 +1,4 @@
-"""Evidence of a log's commits about the data files, in addition to the table's state."""
+"""Evidence about the data files in a log's commits, in addition to the table's state."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_STATISTICS = 200
 """number of data files whose statistics are compared with the schema"""
 _MOST_OF_CHECKPOINT = 20
 _MOST_REMOVED = 100_000
-"""number of removed files of which no evidence is taken from older commits"""
+"""maximum number of removed files to remember, to ignore their evidence in older commits"""
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:|/")
 
 STORING = "writePartitionColumnsToParquet"
@@ -35,7 +35,7 @@ _DELTA_SPARK = re.compile(r"Apache-Spark/\S+ Delta-Lake/(\d{1,4})\.(\d{1,4})\.\S
 _STORES_SINCE = (4, 4)
 """releases that store partition columns in data files unless the property `STORING` is false"""
 _ADDS_FOREIGN = ("CLONE", "CONVERT", "MANUAL UPDATE")
-"""operations that add files which others wrote"""
+"""operations that add files written by others"""
 
 
 def is_absolute(path: str) -> bool:
@@ -44,7 +44,7 @@ def is_absolute(path: str) -> bool:
 
 
 class LayoutEvidence:
-    """What commits show of their files; commits are added newest first."""
+    """What commits show about their files; commits are added newest first."""
 
     def __init__(self) -> None:
         self.commits: set[int] = set()
@@ -58,7 +58,7 @@ class LayoutEvidence:
         self.delta_rs_files = False
         """one of these commits added live files that delta-rs wrote itself"""
         self.delta_rs_rewrites = False
-        """the same, by a DELETE, UPDATE or MERGE"""
+        """one of these commits is a DELETE, UPDATE or MERGE by delta-rs that added live files"""
         self.byte_order_mark = False
         self.untracked = False
         """a live file that one of these commits added has no row ids"""
@@ -67,12 +67,12 @@ class LayoutEvidence:
         self.replaces_all = True
         """`replaces` knows every path"""
         self.flaws: set[Trace] = set()
-        """what `add` actions of these commits lack; see also `find_flaws`"""
+        """flaws of the `add` actions of these commits; see also `find_flaws`"""
         self.statistics: list[str] = []
         """readable statistics of some files that these commits added, unless later ones removed
         them"""
         self.all_statistics = True
-        """`statistics` has those of all files that these commits added"""
+        """`statistics` has the statistics of all files that these commits added"""
         self.uncounted = False
         """one of these files has no readable statistics"""
         self.of_checkpoint: list[str] = []
@@ -80,9 +80,9 @@ class LayoutEvidence:
         self.of_checksum: list[str] = []
         """readable statistics of some files that the version's checksum has"""
         self.checksum_has_all = False
-        """`of_checksum` has those of all files"""
+        """`of_checksum` has the statistics of all files"""
         self.partitions = PartitionEvidence()
-        """of the live files that these commits added"""
+        """evidence on partition values in the live files that these commits added"""
         self.stores_partitions = True
         """certainly all of these commits that added files stored the partition columns in them"""
         self.damage: list[Note] = []
@@ -148,7 +148,9 @@ class LayoutEvidence:
         return path in self._removed or path in self._tracked
 
     def find_flaws(self, metadata: Metadata) -> set[Trace]:
-        """Return what `add` actions of these commits lack, and how they contradict the schema."""
+        """Return the members that `add` actions of these commits lack, and their contradictions to
+        the schema.
+        """
         of_checkpoint = compare_statistics(self.of_checkpoint, metadata)
         return (
             self.flaws
@@ -157,7 +159,7 @@ class LayoutEvidence:
         )
 
     def select_bounds(self, found: set[Trace], version: int) -> dict[Trace, bool]:
-        """Return which bounds readers misread; what only unread statistics show is missing.
+        """Return which bounds readers misread; excludes what only unread statistics show.
 
         Args:
             found: the result of `find_flaws`.
@@ -166,7 +168,7 @@ class LayoutEvidence:
         return {trace: trace in found for trace in MISREAD_BOUNDS if known or trace in found}
 
     def read_bounds(self, metadata: Metadata, version: int) -> ColumnBounds:
-        """Return what the same statistics show of the bounds of every column."""
+        """Return what the same statistics show about the bounds of every column."""
         texts, known = self.of_checksum, self.checksum_has_all
         if not known:
             texts = [*self.of_checksum, *self.statistics, *self.of_checkpoint]
@@ -175,13 +177,13 @@ class LayoutEvidence:
         return found._replace(uncounted=found.uncounted or self.uncounted)
 
     def add_path(self, path: str, values: Mapping[str, object] | None) -> None:
-        """Add what the path of a data file with these partition values shows."""
+        """Add the evidence in the path of a data file with these partition values."""
         self.non_ascii |= not path.isascii()
         self.escaped |= "%" in path
         self.partitions.add(path, values)
 
     def add_bounds(self, texts: LeafStatistics) -> None:
-        """Add the least and greatest statistics of each row group of a checkpoint."""
+        """Add the minimum and maximum statistics of each row group of a checkpoint."""
         for each in (*texts.least, *texts.most):
             text = each.decode("utf-8", "replace")
             if len(self.of_checkpoint) < _MOST_OF_CHECKPOINT and are_readable(text):

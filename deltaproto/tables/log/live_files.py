@@ -112,7 +112,7 @@ def read_live_files(
 
 
 class LiveStatistics:
-    """Iterates over the statistics of live files, as JSON. Files without any are left out.
+    """Iterates over the statistics of live files, as JSON. Files without statistics are omitted.
 
     Args:
         live: the files that are live at `version`.
@@ -218,8 +218,9 @@ class FileCensus(NamedTuple):
     """size of these data files, without the deletion vectors themselves"""
     files_with_row_ids: int
     files_before_type_change: int
-    """files that may have a type from before a column was widened: the log does not show that they
-    were written after the last change; 0 if the schema records no change"""
+    """files that may have the type from before a column was widened, because the log does not show
+    that they were written after the last change; 0 if the schema records no change
+    """
     bytes_before_type_change: int
     absolute_without_vectors: int
     """files with an absolute path and no deletion vector"""
@@ -266,7 +267,7 @@ def _live_files_since(
         except TableError as error:
             if error.code is not ErrorCode.CORRUPT_LOG:
                 raise
-            # The damage may precede a newer checkpoint, whose files then count as old.
+            # The damage may be older than a newer checkpoint, whose files then count as old.
     return read_live_files(store, listing, version)
 
 
@@ -285,13 +286,13 @@ def last_type_change(
     """Return the newest version that may have recorded one of the type changes in `metadata`.
 
     Files written by later commits have the current types. Returns None if `metadata`, the metadata
-    of `version`, records no type change. If the log is inconclusive, the result errs on the side of
-    too new.
+    of `version`, records no type change. If the log is inconclusive, the result may be too new, but
+    never too old.
     """
     recorded = _recorded_type_changes(metadata)
     if not recorded:
         return None
-    # The oldest metaData action found so far from which on every change is recorded.
+    # The oldest metaData action found so far that starts an unbroken record of changes.
     complete = None
     expected = version
     for commit in read_commits(store, listing):

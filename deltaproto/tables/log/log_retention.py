@@ -1,10 +1,11 @@
-"""Which log files Delta deletes together when they expire, and what a truncation deletes.
+"""The log files that Delta deletes together when they expire, or in a truncation.
 
 Source: Delta Spark 4.4's `MetadataCleanup` and `BufferingLogDeletionIterator`. A cleanup reads
-the log in the order of the names. It deletes the files before a checkpoint when the last of
-them has expired, and stops at the first that has not, except for the very first. The age is that
-of the file: in-commit timestamps are ignored. A file that is not newer than one of an older
-version counts as newer by a millisecond, and the cleanup cannot stop at such a checkpoint.
+the log in the order of the names. It deletes the files before a checkpoint when the last of them
+has expired, and stops at the first file that has not expired, except for the very first. The file's
+modification time decides; in-commit timestamps are ignored. A file that is not newer than a file of
+an older version counts as a millisecond newer than that file, and the cleanup cannot stop at such a
+checkpoint.
 
 A commit of a catalog-managed table is written again when it is published, at the latest before the
 next checkpoint (`ensureCommitFilesBackfilled`), so an unpublished one cannot expire.
@@ -27,7 +28,7 @@ _MINUTE_MS = 60_000
 
 
 def full_minute(modified_ms: int) -> int:
-    """Return the time as of which the retention of a file counts for a truncation of history.
+    """Return the time from which a truncation of history counts a file's retention.
 
     Delta rounds the cutoff down to a full minute.
     """
@@ -56,16 +57,16 @@ class DeletionGroup(NamedTuple):
 
 
 class LogAging(NamedTuple):
-    """The log's files from the point of view of a cleanup."""
+    """The log's files as a cleanup sees them."""
 
     runs: tuple[DeletionGroup, ...]
     """oldest first; the last one is not followed by a checkpoint"""
     oldest: int
-    """the oldest version from which on the log can rebuild every version"""
+    """the start of the range of versions that the log can rebuild"""
     commits: Mapping[int, int]
     """when the file of each commit was last written"""
     unpublished: bool = False
-    """the newest commits are staged only"""
+    """the newest commits are only staged"""
 
     @property
     def newest(self) -> LogFile | None:
@@ -108,7 +109,7 @@ def analyze_aging(
 
     Args:
         listing: made from the same entries.
-        unpublished: the newest commits are staged only.
+        unpublished: the newest commits are only staged.
     """
     files = sorted(_log_files(entries))
     times = {file.name: file.modified_ms for file in files}

@@ -1,9 +1,9 @@
-"""Whether the path of a data file shows the partition values that the log has for the file.
+"""Compares a data file's path with the partition values that the log has for the file.
 
-The log decides (PROTOCOL.md, "Add File and Remove File": a path is opaque), but some clients take
-the values from the folders. Writers put other values there, or none: files with random prefixes
-have no folders of partitions, and Delta Spark names folders in the time zone of its session while
-it stores timestamps in UTC.
+The log is authoritative (PROTOCOL.md, "Add File and Remove File": a path is opaque), but some
+clients take the values from the folders. The folders may show other values, or none: files with
+random prefixes have no partition folders, and Delta Spark names folders in the time zone of its
+session while it stores timestamps in UTC.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def shows_partition_values(path: str, values: Mapping[str, object]) -> bool:
     """Return True if the path's folders have exactly these partition values.
 
     Args:
-        path: as an action has it, so its escapes are those of a URI.
+        path: the path in an action, with a URI's escapes.
         values: the action's `partitionValues`, by column; empty text and None are null.
     """
     folders = {}
@@ -58,13 +58,13 @@ def _equal(folder: str | None, value: object) -> bool:
 
 
 def _instant(text: str) -> str:
-    """Return a timestamp in one form, taken for UTC; "" for other text."""
+    """Return a timestamp in canonical form, assuming UTC; "" for other text."""
     found = _TIMESTAMP.fullmatch(text)
     return "" if found is None else f"{found[1]} {found[3]}.{(found[4] or '').ljust(6, '0')}"
 
 
 class PartitionEvidence:
-    """What the live files of a table show of its partition values."""
+    """What the live files of a table show about its partition values."""
 
     def __init__(self) -> None:
         self.seen = False
@@ -81,7 +81,7 @@ class PartitionEvidence:
         self._plain: set[str] = set()
 
     def add(self, path: str, values: Mapping[str, object] | None) -> None:
-        """Add a live file; without values nothing is known of it."""
+        """Add a live file. Without its partition values, nothing is known about it."""
         if not values:
             return
         self.seen = True
@@ -96,7 +96,7 @@ class PartitionEvidence:
                 (self._iso if iso else self._plain).add(name)
 
     def traces(self, types: Mapping[str, str | None]) -> dict[Trace, bool]:
-        """Return what was seen, for partition columns of these types."""
+        """Return the traces that were seen, for partition columns of these types."""
         times = {name for name, type_ in types.items() if type_ == "timestamp"}
         return {
             Trace.HIDDEN_PARTITIONS: self.hidden,

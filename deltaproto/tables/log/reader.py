@@ -55,8 +55,8 @@ class LogReader:
             columns that are not indexed; the cost grows with the table.
         every_commit: read every commit since the newest checkpoint: the checksum is then
             compared with the log, and the layout is determined from all of these commits.
-        every_statistics: with `look_in_files`, also read the statistics of every live file, of
-            which readers may misread some.
+        every_statistics: with `look_in_files`, also read the statistics of every live file, because
+        readers may misread some of them.
     """
 
     name = ReaderName.LOG
@@ -290,7 +290,7 @@ def _listing_notes(listing: LogListing, snapshot: Snapshot) -> tuple[Note, ...]:
 
 
 def _damage_notes(snapshot: Snapshot) -> list[Note]:
-    """Return what cannot be read, unless the state was already read without it."""
+    """Return notes about unreadable files, except files that the state was read without."""
     known = {note.kind for note in snapshot.notes}
     return [note for note in snapshot.layout.damage if note.kind not in known]
 
@@ -340,8 +340,8 @@ def protocol_changes(
     """Return the protocol's changes up to `version`, as far back as commits reach without a gap.
 
     Starts from a checkpoint next to the oldest commit that is read, if there is one. The result is
-    supporting evidence, and `inspect` must stay cheap: only the newest commits are read, only the
-    beginning of each, and unreadable files are skipped.
+    only supporting evidence, and `inspect` must stay cheap. So only the beginning of the newest
+    commits is read, and unreadable files are skipped.
     """
     versions = _without_gap(sorted(v for v in listing.commits if v <= version)[-_MOST_COMMITS:])
     changes: list[ProtocolChange] = []

@@ -45,7 +45,9 @@ class Snapshot:
         self.domains = domains if domains is not None else {}
         self.all_domains = all_domains
         self.set_by: dict[str, int] = {}
-        """versions of the commits that set `protocol` and `metadata`; none if older"""
+        """versions of the commits that set `protocol` and `metadata`; missing if an older commit or
+        checkpoint did
+        """
         self.commit_info: dict[str, Any] = {}
         self.notes: list[Note] = []
         self.layout = LayoutEvidence()
@@ -68,7 +70,7 @@ class Snapshot:
         return {name: text for name, text in self.domains.items() if text is not None}
 
     def add_older(self, name: str, actions: Iterable[Mapping[str, Any]]) -> None:
-        """Add missing values from `actions`, which are all of one file, in file order.
+        """Add missing values from `actions`: all actions of one file, in file order.
 
         If a file has several protocol or metaData actions, the last one counts, as in Spark.
 
@@ -192,9 +194,9 @@ def require_rebuildable(listing: LogListing, version: int) -> None:
 
 
 def oldest_version(listing: LogListing, version: int) -> int:
-    """Return the oldest version from which on the log can rebuild every version up to `version`.
+    """Return the start of the range of versions up to `version` that the log can rebuild.
 
-    `version` itself if there is none.
+    Returns `version` if there is no such range.
     """
     missing = listing.missing(-1, version)
     if missing is None:

@@ -38,10 +38,13 @@ class TraceEvidence(NamedTuple):
     file: LogFile
     """the commit of that version"""
     decides: LogFile | None
-    """the file that must expire before a truncation deletes that version. None: with the log as it
-    is, no truncation can; the statement then writes a checkpoint, after which one can"""
+    """the file that must expire before a truncation deletes that version.
+
+    None: no truncation can delete it with the current log; the statement then writes a checkpoint
+    that makes it possible
+    """
     open: bool = False
-    """that file is the last one only until the next commit"""
+    """whether that file is the last one only until the next commit"""
 
 
 class Traces(NamedTuple):
@@ -68,8 +71,7 @@ def find_history_traces(
     """Find traces of the protocol's features in history up to the newest version.
 
     Args:
-        protocol: that of the newest version, like `metadata`.
-        vectors: live files have deletion vectors.
+        protocol, metadata: of the newest version. vectors: live files have deletion vectors.
         whole: the log has every commit; False if a catalog may have newer ones.
 
     Raises:
@@ -255,8 +257,8 @@ def find_file_traces(
     """Find traces in the file actions of `version`, and in the change files that the log still has.
 
     Args:
-        metadata: the table's, to compare the statistics of every live file with it. None: they are
-            not read.
+        metadata: the table's metadata, to compare with the statistics of every live file; None: the
+        statistics are not read.
 
     Raises:
         TableError: corrupt-log, when neither a checkpoint nor all commits can be read.

@@ -60,7 +60,7 @@ class _DeadlineStore:
 
 
 def limit_reads(store: "LogStore", deadline: Deadline) -> "LogStore":
-    """Return a log from which nothing more is read after the deadline.
+    """Return a log that refuses reads after the deadline.
 
     A running request is limited by the store's own timeouts.
     """
@@ -71,7 +71,8 @@ STAGED_COMMITS = "_staged_commits/"
 _MOST_BYTES = {".crc": 128 << 20, ".parquet": 16 << 30}
 _MOST_BYTES_ELSE = 2 << 30
 """maximum bytes of a log file, by file name ending: commits are read line by line, checksums as a
-whole, and of Parquet the parts that are needed"""
+whole, and Parquet files only in part
+"""
 
 
 class FolderEntry(NamedTuple):

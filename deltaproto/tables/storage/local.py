@@ -27,7 +27,7 @@ _MOST_SEARCHED = 1_000
 NO_PERMISSION_HINT = "run as a user with permission to list and read the table's log"
 _FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0)
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
-"""opens a pipe without waiting for a writer"""
+"""flag that opens a pipe without waiting for a writer"""
 
 
 class NotRegularFile(OSError):
@@ -62,7 +62,7 @@ def open_regular(path: str, most: int) -> IO[bytes]:
             raise NotRegularFile from None
         if not isinstance(error, BlockingIOError):
             raise
-        # Another process has a lease on the file, which ends soon.
+        # Another process holds a lease on the file, which ends soon.
         descriptor = os.open(path, _FLAGS)
     try:
         found = os.fstat(descriptor)
@@ -88,7 +88,7 @@ def open_regular(path: str, most: int) -> IO[bytes]:
 LOG_FOLDER = "_delta_log"
 _FILES = (".json", ".crc")
 _UNASKED = tuple.__new__
-"""creates an entry in half the time, which matters for many entries"""
+"""default values for fast creation of entries: half the time, which matters for many"""
 
 
 class LocalLogStore:
@@ -128,7 +128,7 @@ class LocalLogStore:
         try:
             return os.stat(path).st_size
         except (FileNotFoundError, NotADirectoryError):
-            # Cleaned up since; the reader will report it as missing.
+            # It has been cleaned up since; the reader will report it as missing.
             return None
         except (OSError, ValueError) as error:
             raise _unreadable_error(path, error) from None
@@ -283,7 +283,7 @@ def _dated_entry(entry: os.DirEntry[str]) -> FolderEntry | None:
     try:
         found = entry.stat()
     except FileNotFoundError:
-        # Cleaned up since it was listed, so no longer part of the log.
+        # It was cleaned up after the listing, so it is no longer part of the log.
         return None
     return FolderEntry(entry.name, found.st_size, found.st_mtime_ns // 1_000_000)
 

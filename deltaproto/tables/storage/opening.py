@@ -150,7 +150,7 @@ _PREFIXES = {
     "abfss": "azure_",
     "azure": "azure_",
 }
-"""for schemes whose URIs consist of a bucket or container, and a key in it"""
+"""schemes whose URIs consist of a bucket or container and a key"""
 _OTHER_SCHEMES = ("file", "http", "https", "memory")
 """further schemes that the library opens"""
 _RETRIES: dict[str, Any] = {

@@ -240,7 +240,7 @@ class SparkLogStore:
             raise file_gone_error(name)
 
     def _run(self, name: str) -> Sequence[str]:
-        """Return the commit and earlier ones to read in one job; other files are read alone."""
+        """Return the commits up to this one to read in one job; other files are read separately."""
         if not name.endswith(".json") or name not in self._paths:
             return [name]
         older = sorted((n for n in self._paths if n.endswith(".json") and n <= name), reverse=True)

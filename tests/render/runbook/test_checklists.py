@@ -20,7 +20,7 @@ KEEP = "Keep the backup"
 OWNERS = "The owners of the clients above have confirmed"
 OPENED = "Each declared client has opened the tables once"
 STOPPED = "The jobs and streams above are stopped"
-BACK = "No feature came back"
+BACK = "No feature was re-enabled"
 CHECKPOINT = "A checkpoint was written after the last step"
 STARTED = "Writers that were stopped"
 

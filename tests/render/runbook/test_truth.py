@@ -167,8 +167,8 @@ class TestClients:
             for name, access in tables.items()
         ]
         out = told(*plans)
-        assert "`x@1`: append of `a` goes" in out
-        assert "`x@1`: read of `b`, `c` goes" in out
+        assert "`x@1`: append of `a` changes" in out
+        assert "`x@1`: read of `b`, `c` changes" in out
         assert "append, read" not in out
 
     def test_tables_without_a_client_are_named(self, one: Callable[[str], LoadedPlan]) -> None:

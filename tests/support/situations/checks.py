@@ -16,7 +16,7 @@ def nothing(world: World) -> list[Words]:
     return [("check", world.table())]
 
 
-@situation("A client has a version that is newer than all known ones", "check")
+@situation("A client's version is newer than all known ones", "check")
 def newer(world: World) -> list[Words]:
     table = world.table("table", protocol(3, 7, ["newThing"], ["newThing"]))
     return [("check", table, "--client", "trino@9999")]
@@ -95,12 +95,12 @@ def baseline(world: World, *tables: str) -> Words:
     return ("--baseline", str(world.folder / "baseline.json"))
 
 
-@situation("The baseline holds none of the tables", "check")
+@situation("The baseline contains none of the tables", "check")
 def no_match(world: World) -> Words:
     return (world.table("new"), *baseline(world, world.table("old")))
 
 
-@situation("The baseline does not hold a table", "check")
+@situation("The baseline does not contain a table", "check")
 def not_in_baseline(world: World) -> Words:
     old = world.table("old")
     return (old, world.table("new"), *baseline(world, old))
@@ -128,7 +128,7 @@ def unread_baseline(world: World) -> Words:
     return (*tables, *given)
 
 
-@situation("A jsonl file of the baseline is cut between two lines", "check")
+@situation("A baseline in jsonl is truncated between two lines", "check")
 def cut_baseline(world: World) -> Words:
     tables = world.table("old"), world.table("other")
     file = Path(world.saved(*tables, format_="jsonl"))
@@ -147,7 +147,7 @@ def known(world: World, *tables: str) -> Words:
     return ("--baseline", file)
 
 
-@situation("The saved check that is the baseline does not list a table", "check")
+@situation("The baseline is a saved check that does not list a table", "check")
 def not_known(world: World) -> Words:
     old = world.table("old")
     return (old, world.table("new"), *known(world, old))
@@ -167,7 +167,7 @@ def no_spark(world: World) -> Words:
     return (where, "--engine", "spark")
 
 
-@situation("The reader of the output goes away", "check")
+@situation("The reader of the output closes the pipe", "check")
 def closed(world: World) -> list[Words]:
     reading, writing = os.pipe()
     os.close(reading)

@@ -36,13 +36,13 @@ def no_table(world: World) -> Words:
     return (str(world.folder / "plain"),)
 
 
-@situation("The table is a link to nothing", *READING)
+@situation("The table is a broken link", *READING)
 def broken_link(world: World) -> Words:
     (world.folder / "link").symlink_to("/nowhere")
     return (str(world.folder / "link"),)
 
 
-@situation("`_delta_log` is a link to nothing", *READING, "scan", "discover")
+@situation("`_delta_log` is a broken link", *READING, "scan", "discover")
 def dangling(world: World) -> Words:
     (world.folder / "lake" / "t").mkdir(parents=True)
     (world.folder / "lake" / "t" / "_delta_log").symlink_to("/nowhere")
@@ -90,7 +90,7 @@ def catalog_managed(world: World) -> Words:
     return (world.catalog_managed(),)
 
 
-@situation("The checkpoint cannot be read, and the commits can", *READING, "scan")
+@situation("The checkpoint cannot be read, but the commits can", *READING, "scan")
 def checkpoint(world: World) -> Words:
     log = world.log()
     log.commit(0, commit_info(), protocol(1, 2), metadata())
@@ -99,7 +99,7 @@ def checkpoint(world: World) -> Words:
     return (log.table,)
 
 
-@situation("A log file has another number of digits in its name", *READING, "scan")
+@situation("A log file has a wrong number of digits in its name", *READING, "scan")
 def misnamed(world: World) -> Words:
     log = world.log()
     log.commit(0, commit_info(), protocol(1, 2), metadata())
@@ -134,7 +134,7 @@ def no_spark(world: World) -> Words:
     return ("main.sales.orders",)
 
 
-@situation("A jsonl file of a saved inspection is cut between two lines", *READING)
+@situation("A saved inspection in jsonl is truncated between two lines", *READING)
 def cut(world: World) -> Words:
     file = Path(world.saved(world.table("a"), world.table("b"), format_="jsonl"))
     file.write_text(file.read_text().splitlines(keepends=True)[0])
@@ -176,7 +176,7 @@ def future_saved(world: World) -> Words:
     return (world.edited(world.saved(world.table()), generated_at="2999-01-01T00:00:00Z"),)
 
 
-@situation("A saved inspection does not say when it was made", *READING)
+@situation("A saved inspection has no time", *READING)
 def undated_saved(world: World) -> Words:
     return (world.edited(world.saved(world.table()), generated_at=None),)
 

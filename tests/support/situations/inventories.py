@@ -40,21 +40,21 @@ def no_scans(world: World) -> Words:
     return (where,)
 
 
-@situation("Rows of the inventory are lost", *ALL, "forecast")
+@situation("Rows of the inventory are missing", *ALL, "forecast")
 def lost(world: World) -> Words:
     where = world.inventory(str(world.lake()))
     DeltaTable(f"{where}/tables").delete("location LIKE '%two%'")
     return (where,)
 
 
-@situation("Rows of features are lost in the inventory", *ANSWERING, "forecast")
+@situation("Rows of features are missing from the inventory", *ANSWERING, "forecast")
 def lost_features(world: World) -> Words:
     where = world.inventory(str(world.lake()))
     DeltaTable(f"{where}/features").delete("location LIKE '%two%'")
     return (where,)
 
 
-@situation("One row of the inventory is lost and another is stored twice", *ALL)
+@situation("One row of the inventory is missing and another is stored twice", *ALL)
 def doubled(world: World) -> Words:
     where = world.inventory(str(world.lake()))
     tables = DeltaTable(f"{where}/tables")

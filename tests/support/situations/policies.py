@@ -119,13 +119,13 @@ def refused_table(world: World) -> str:
     return world.table("table", protocol(1, 7, None, ["appendOnly"]))
 
 
-@situation("The policy switches a rule off that finds something", *EVERY)
+@situation("The policy turns off a rule that finds something", *EVERY)
 def off(world: World) -> Words | list[Words]:
     text = f'{CLIENT}severities: {{DP204: off}}\ntables:\n  "**": {{max_writer_version: 2}}\n'
     return judged(world, text, refused_table(world))
 
 
-@situation("A waiver excuses a finding", *EVERY)
+@situation("A waiver suppresses a finding", *EVERY)
 def waived(world: World) -> Words | list[Words]:
     text = excused("waivers", rule="DP204") + 'tables:\n  "**": {max_writer_version: 2}\n'
     return judged(world, text, refused_table(world))

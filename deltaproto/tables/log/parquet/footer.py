@@ -78,7 +78,7 @@ class TailReadFile:
         return self.read(self.end, self.size - _END)
 
     def has_read(self, start: int) -> bool:
-        """Return True if everything from `start` on was read with the tail."""
+        """Return True if the tail that was already read includes everything from `start` on."""
         return start >= self._tail_start
 
     def read(self, start: int, end: int) -> bytes:
@@ -113,7 +113,7 @@ class ColumnChunk:
         dictionary = metadata.get(DICTIONARY, 0)
         if 0 < dictionary < self.start:
             self.start = dictionary
-        # Arrow gives the chunks of an empty row group no position, even if it has a dictionary.
+        # Arrow writes no position for the chunks of an empty row group, even with a dictionary.
         if self.values == 0:
             self.start, size = len(_MAGIC), 0
         self.end = self.start + size
@@ -143,12 +143,12 @@ class FileMetadata(NamedTuple):
 
 
 def parse_metadata(footer: bytes) -> FileMetadata:
-    """Parse a serialized FileMetaData. The last ones are kept: several readers need the same.
+    """Parse a serialized FileMetaData. Cached, because several readers need the same footers.
 
     Raises:
         UnsupportedParquet, LookupError, ValueError: the footer is corrupt or encrypted.
     """
-    # Parsed, it may take a hundred times as much memory.
+    # Once parsed, it may take a hundred times as much memory.
     return (_parse_and_keep if len(footer) <= _LARGEST_KEPT else _parse)(footer)
 
 
@@ -239,7 +239,7 @@ class Footer:
 
 
 class LeafStatistics(NamedTuple):
-    """The statistics of one leaf, of all row groups."""
+    """The statistics of one leaf over all row groups."""
 
     filled: int | None
     """number of values that are not null; None if a row group lacks it"""

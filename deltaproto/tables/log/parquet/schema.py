@@ -133,7 +133,7 @@ class Leaf:
 
 
 class ParquetGroup:
-    """A group without annotation; not null from definition level `definition` on."""
+    """A group without annotation. It is not null at definition level `definition` or higher."""
 
     __slots__ = ("definition", "fields")
 
@@ -145,7 +145,7 @@ class ParquetGroup:
 class RepeatedGroup:
     """A list of scalars, or a map of scalars when it has two leaves.
 
-    It is not null from definition level `definition` on and not empty above that.
+    It is not null at definition level `definition` or higher, and not empty at higher levels.
     """
 
     __slots__ = ("definition", "leaves")
