@@ -129,7 +129,7 @@ def test_an_entry_that_says_what_the_log_says() -> None:
 def test_another_protocol_in_the_properties(stated: DeclaredProtocol, text: str) -> None:
     (finding,) = found(collected(entry(protocol=stated)))
     assert ids([finding]) == ["DP507 info"]
-    assert finding.message.endswith(f"a different protocol than the log: {text}")
+    assert finding.message.endswith(f"a different protocol from the log: {text}")
 
 
 def test_features_that_a_pair_implies_and_names_of_one_feature() -> None:
