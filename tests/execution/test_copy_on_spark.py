@@ -486,7 +486,7 @@ class TestRefusals:
             catalog.spark.sql(f"create table {other} (id int) using delta")
             ran = applied(cli, path)
             assert ran.code == 3
-            assert "do not stand for its tables" in ran.out
+            assert "the names of this copy refer to other tables" in ran.out
             catalog.spark.sql(f"drop table {other}")
         assert catalog.names() == {"orders"}
 
