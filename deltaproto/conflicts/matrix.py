@@ -10,6 +10,7 @@ from deltaproto.conflicts.operation import CHANGE_OPERATIONS, Cell, Operation
 from deltaproto.protocol.databricks_runtime import Runtime
 from deltaproto.protocol.isolation import (
     DECLARABLE_LEVELS,
+    Isolation,
     IsolationLevel,
     WriterEngine,
     evaluate_isolation,
@@ -109,6 +110,14 @@ def default_level(engine: MatrixEngine) -> IsolationLevel:
     level = evaluate_isolation(None).effective[WriterEngine(engine)]
     assert level is not None
     return level
+
+
+def matrix_level(engine: MatrixEngine, isolation: Isolation) -> IsolationLevel:
+    """Return a table's level on an engine; the default for a level that no table may declare."""
+    effective = isolation.effective[WriterEngine(engine)]
+    if effective is None or effective not in DECLARABLE_LEVELS:
+        return default_level(engine)
+    return effective
 
 
 def build_cells(

@@ -11,7 +11,7 @@ from deltaproto.conflicts.matrix import (
     MatrixEngine,
     ResolvedByRow,
     build_cells,
-    default_level,
+    matrix_level,
     resolve_by_row,
 )
 from deltaproto.conflicts.operation import UNLISTED_OPERATIONS, Cell, Operation
@@ -29,12 +29,10 @@ from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.databricks_runtime import parse_runtime
 from deltaproto.protocol.feature import PropertyIs
 from deltaproto.protocol.isolation import (
-    DECLARABLE_LEVELS,
     ISOLATION_PROPERTY,
     IsolationLevel,
     RowLevelConcurrency,
     RowLevelSupport,
-    WriterEngine,
     evaluate_isolation,
     row_level_concurrency,
 )
@@ -119,10 +117,7 @@ def _outcome(cell: Cell) -> CellOutcome:
 
 
 def _cells(engine: MatrixEngine, seen: _Seen) -> tuple[Cell, ...]:
-    effective = seen.rules.isolation.effective[WriterEngine(engine)]
-    # Like `conflicts`, use the default level for a level that no table may declare.
-    level = effective if effective in DECLARABLE_LEVELS else default_level(engine)
-    assert level is not None
+    level = matrix_level(engine, seen.rules.isolation)
     if engine is not MatrixEngine.DATABRICKS:
         return matrix_cells(engine, level, _NONE, None, seen.identity)
     return matrix_cells(engine, level, seen.by_row, seen.vectors, seen.identity)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from deltaproto.conflicts.delta_rs import PYTHON
 from deltaproto.conflicts.matrix import (
     MatrixEngine,
-    default_level,
+    matrix_level,
 )
 from deltaproto.conflicts.operation import (
     APPEND_OPERATIONS,
@@ -45,9 +45,7 @@ from deltaproto.planning.writer_survival import (
     predict_writer_fates,
 )
 from deltaproto.protocol.isolation import (
-    DECLARABLE_LEVELS,
     ISOLATION_PROPERTY,
-    WriterEngine,
     evaluate_isolation,
 )
 from deltaproto.protocol.isolation import WriterEngine as Writer
@@ -134,13 +132,11 @@ def _file_conflicts(
 
 def _data_cells(engine: MatrixEngine, table: Table) -> Iterator[Cell]:
     isolation = evaluate_isolation(table.configuration.get(ISOLATION_PROPERTY))
-    level = isolation.effective[WriterEngine(engine)]
-    declared = level if level in DECLARABLE_LEVELS else default_level(engine)
-    assert declared is not None
+    level = matrix_level(engine, isolation)
     schema = table.schema
     columns = None if schema is None else [column for _, column in walk_columns(schema)]
     identity = None if columns is None else any(column.identity for column in columns)
-    for cell in matrix_cells(engine, declared, frozenset(), None, identity):
+    for cell in matrix_cells(engine, level, frozenset(), None, identity):
         if {cell.operation, cell.against} <= _DATA_OPERATIONS:
             yield cell
 
