@@ -18,7 +18,7 @@ _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 _POLL_SECONDS = 0.2
 _THREADS = 16
 READER_THREADS = "reader"
-"""how the names of threads begin that only read, so that the process may end without them"""
+"""how the names of threads begin that the process may end without"""
 
 
 def wait_for_first(futures: Iterable[Future[_R]]) -> set[Future[_R]]:
@@ -84,9 +84,23 @@ def work_ahead(
             yield waiting.popleft()[:2]
 
 
+def interruptible(work: Callable[[], _R]) -> _R:
+    """Return what `work` returns, or raise what it raises.
+
+    For work that may wait long outside Python, where no signal takes effect. The main thread gives
+    it to another one: an interruption does not wait for it, and the process ends while it runs.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    with reader_pool(1) as pool:
+        with defer_signals():
+            future = pool.submit(work)
+        return wait_for(future)
+
+
 @contextmanager
 def reader_pool(threads: int) -> Iterator[ThreadPoolExecutor]:
-    """Yield threads that only read. An exception does not wait for them: a store may not answer."""
+    """Yield threads for work that may be given up: an exception does not wait for them."""
     pool = ThreadPoolExecutor(threads, thread_name_prefix=READER_THREADS)
     try:
         yield pool

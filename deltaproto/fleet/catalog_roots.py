@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from functools import partial
 
 from deltaproto.counts import counted
 from deltaproto.errors import TableError, no_tables_error
 from deltaproto.fleet.catalog_entries import CatalogEntries
 from deltaproto.fleet.discovered import DiscoveredTable, SkippedPlaces, UnreadablePlace
-from deltaproto.interrupts import defer_signals, wait_for_first
+from deltaproto.interrupts import defer_signals, reader_pool, wait_for_first
 from deltaproto.location import Location, catalog_server
 from deltaproto.sql.quoting import parse_name
 from deltaproto.tables.catalogs.interface import (
@@ -107,9 +107,8 @@ def _list_below(
     host = catalog_server(root)
     schemas = client.schemas(name)
     more = True
-    pool = ThreadPoolExecutor(SCHEMAS)
     waiting: dict[Future[_Page], tuple[Name, Iterator[list[CatalogTable]]]] = {}
-    try:
+    with reader_pool(SCHEMAS) as pool:
         while more or waiting:
             while more and len(waiting) < SCHEMAS:
                 schema = next(schemas, None)
@@ -140,5 +139,3 @@ def _list_below(
                             if table.location
                             else CatalogFailure(place, no_location_error(table.name))
                         )
-    finally:
-        pool.shutdown(cancel_futures=True)

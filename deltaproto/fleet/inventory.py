@@ -13,12 +13,12 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from deltaproto.errors import TableError, UsageError
 from deltaproto.fleet.schemas import Inventory, inventory_schema, require_types
 from deltaproto.identity import user_cache_folder
-from deltaproto.interrupts import map_in_threads, reader_pool, wait_for
+from deltaproto.interrupts import interruptible, map_in_threads, reader_pool
 from deltaproto.location import Location, LocationKind, locate
 from deltaproto.redaction import Redactor
 from deltaproto.tables.engine_errors import first_line, repeat_on_conflict
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _PARTS = (Inventory.TABLES, Inventory.FEATURES, Inventory.FINDINGS, Inventory.ERRORS)
 PARTITION = "scan_id"
+_R = TypeVar("_R")
 
 
 class InventoryTables:
@@ -90,7 +91,8 @@ class InventoryTables:
                     name, lambda: pa.RecordBatchReader.from_batches(wanted, iter(rows(name)))
                 )
 
-        with ThreadPoolExecutor(len(_PARTS)) as pool:
+        local = self.location.local
+        with (ThreadPoolExecutor if local else reader_pool)(len(_PARTS)) as pool:
             for _ in map_in_threads(pool, add_part, _PARTS):
                 pass
         if not self._holds(Inventory.SCANS, scan_id):
@@ -112,13 +114,15 @@ class InventoryTables:
 
         def write() -> None:
             table = self._table_with_all_columns(name)
-            write_deltalake(
+            appended = partial(
+                write_deltalake,
                 table,
                 rows(),
                 mode="append",
                 schema_mode=_schema_mode(table, name),
                 commit_properties=CommitProperties(max_commit_retries=100),
             )
+            self.wait_for(appended)
 
         self._read.pop(name, None)
         try:
@@ -136,7 +140,8 @@ class InventoryTables:
         table = self._open_or_create(name)
         wanted = inventory_schema(name)
         if not {field.name for field in table.schema().fields}.issuperset(wanted.names):
-            write_deltalake(table, wanted.empty_table(), mode="append", schema_mode="merge")
+            merged = {"mode": "append", "schema_mode": "merge"}
+            self.wait_for(partial(write_deltalake, table, wanted.empty_table(), **merged))
         return table
 
     def append_if_unchanged(self, name: Inventory, rows: Any) -> bool:
@@ -171,7 +176,8 @@ class InventoryTables:
                 if table.version() > 0:
                     return False
             before = table.version()
-            write_deltalake(
+            written = partial(
+                write_deltalake,
                 table,
                 rows,
                 schema_mode=_schema_mode(table, name),
@@ -182,6 +188,7 @@ class InventoryTables:
                 ),
                 **how,
             )
+            self.wait_for(written)
         except CommitFailedError:
             return False
         except (DeltaError, OSError) as error:
@@ -190,6 +197,10 @@ class InventoryTables:
             # Later versions may have rows of others.
             self._read[name] = table
         return True
+
+    def wait_for(self, work: Callable[[], _R]) -> _R:
+        """Return what `work` with deltalake returns; Ctrl-C does not wait for an object store."""
+        return work() if self.location.local else interruptible(work)
 
     def refresh(self, name: Inventory) -> None:
         """Read a table at its newest version from now on."""
@@ -204,7 +215,7 @@ class InventoryTables:
         from deltalake.exceptions import DeltaError
 
         try:
-            self._table(name).vacuum(dry_run=False)
+            self.wait_for(partial(self._table(name).vacuum, dry_run=False))
         except (DeltaError, OSError) as error:
             raise self._unwritable_error(name, error) from None
 
@@ -228,7 +239,8 @@ class InventoryTables:
         if self.location.path is not None:
             os.makedirs(self.uri(name), exist_ok=True)
         try:
-            DeltaTable.create(
+            created = partial(
+                DeltaTable.create,
                 self.uri(name),
                 inventory_schema(name),
                 partition_by=None if name is Inventory.CLIENTS_SEEN else [PARTITION],
@@ -237,6 +249,7 @@ class InventoryTables:
                 # If another scan is faster, a retry would create the table again, as version 1.
                 commit_properties=CommitProperties(max_commit_retries=0),
             )
+            self.wait_for(created)
         except DeltaError:
             # Another scan may have created it at the same time.
             if self._table(name) is None:
@@ -260,14 +273,15 @@ class InventoryTables:
 
         def delete() -> None:
             table = self._table(name)
-            table.delete(condition, commit_properties=CommitProperties(max_commit_retries=100))
+            retries = CommitProperties(max_commit_retries=100)
+            self.wait_for(partial(table.delete, condition, commit_properties=retries))
 
         self._read.pop(name, None)
         if not self.holds(name):
             return
         try:
             repeat_on_conflict(delete)
-            self._table(name).vacuum(dry_run=False)
+            self.wait_for(partial(self._table(name).vacuum, dry_run=False))
         except (DeltaError, OSError) as error:
             raise UsageError(
                 f"cannot delete old scans from the inventory's table {name}: "
@@ -321,11 +335,7 @@ class InventoryTables:
 
         opened = partial(DeltaTable, self.uri(name), storage_options=self._options or None)
         try:
-            if self.location.local:
-                return opened()
-            # Ctrl-C interrupts only a thread that waits in Python.
-            with reader_pool(1) as pool:
-                return wait_for(pool.submit(opened))
+            return self.wait_for(opened)
         except TableNotFoundError:
             return None
         except (DeltaError, OSError) as error:

@@ -34,7 +34,7 @@ from deltaproto.fleet.schemas import (
     inventory_schema,
     staged_schema,
 )
-from deltaproto.interrupts import wait_for
+from deltaproto.interrupts import READER_THREADS, wait_for
 from deltaproto.tables.storage.interface import FolderEntry
 from deltaproto.tables.storage.local import LOG_FOLDER
 
@@ -145,7 +145,7 @@ class LastScan:
         """
         if self._loading or self._inventory is None or not self.may_have_rows:
             return
-        pool = ThreadPoolExecutor(1)
+        pool = ThreadPoolExecutor(1, thread_name_prefix=READER_THREADS)
         self._loading = pool.submit(self._load, LocalInventoryQueries(self._inventory))
         pool.shutdown(wait=False)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from deltaproto.errors import EngineError, ErrorCode, TableError
@@ -82,9 +83,17 @@ class DeltaRsReader:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                return deltalake.DeltaTable(
-                    uri, version=version, storage_options=self._options or None
+                opened = partial(
+                    deltalake.DeltaTable,
+                    uri,
+                    version=version,
+                    storage_options=self._options or None,
                 )
+                if "://" not in uri:
+                    return opened()
+                from deltaproto.interrupts import interruptible
+
+                return interruptible(opened)
         except Exception as error:
             raise _refusal_error(uri, error, Redactor(self._options)) from None
         except BaseException as error:

@@ -6,10 +6,12 @@ Its responses are checked against the official client's models (tests/tables/tes
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -50,6 +52,9 @@ class UnityServer:
         """by table id: the newest version, and unpublished ones with their in-commit timestamps"""
         self.faults: list[Fault] = []
         self.requests: Counter[str] = Counter()
+        self.connected: list[socket.socket] = []
+        """every connection that was ever opened"""
+        self.on_headers: Callable[[Message], object] = lambda _: None
         self.sent_tokens: set[str] = set()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
@@ -79,6 +84,9 @@ class UnityServer:
     def close(self) -> None:
         self._server.shutdown()
         self._server.server_close()
+        for each in self.connected:
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
 
     def reply(self, path: str, query: dict[str, str], token: str | None) -> Reply:
         kind, _, name = path.partition("/")
@@ -156,6 +164,13 @@ def unity_server(page: int = 50) -> Iterator[UnityServer]:
 
 def _handler(server: UnityServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def setup(self) -> None:
+            server.connected.append(self.request)
+            super().setup()
+
         def do_GET(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
             self._answer(json.loads(self.rfile.read(length)) if length else {})
@@ -164,6 +179,7 @@ def _handler(server: UnityServer) -> type[BaseHTTPRequestHandler]:
             self.do_GET()
 
         def _answer(self, body: dict[str, str]) -> None:
+            server.on_headers(self.headers)
             url = urlsplit(self.path)
             query = {key: values[0] for key, values in parse_qs(url.query).items()}
             token = (self.headers.get("Authorization") or "").removeprefix("Bearer ") or None

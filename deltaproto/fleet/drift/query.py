@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,7 +24,7 @@ from deltaproto.fleet.read_inventory import read_error_rows
 from deltaproto.fleet.rows_builder import arrow_array, microseconds
 from deltaproto.fleet.scan_history import ScanPair, sql_literal
 from deltaproto.fleet.schemas import Inventory
-from deltaproto.interrupts import map_in_threads
+from deltaproto.interrupts import map_in_threads, reader_pool
 from deltaproto.location import is_catalog_name
 from deltaproto.policy.document import SAME_STORE, normalize_location
 
@@ -216,7 +215,7 @@ def find_drift(
         found = differences_of_row(row, places)
         return detective.solve(*found) if detective and found.changes else found.changes
 
-    with ThreadPoolExecutor(_THREADS) as pool:
+    with reader_pool(_THREADS) as pool:
         for batch in questions.ask(
             f"{drift_query(pair, questions.quote)} ORDER BY location", _NEEDED
         ):

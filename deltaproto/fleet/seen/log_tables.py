@@ -17,6 +17,7 @@ from deltaproto.fleet.schemas import is_table
 from deltaproto.fleet.seen.log_files import CountedFile, LogFile, Parsed, RowsQuery
 from deltaproto.fleet.seen.log_records import parse_time
 from deltaproto.fleet.seen.system_tables import SystemTable, find_system_table
+from deltaproto.interrupts import interruptible
 from deltaproto.location import LocationKind, locate
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.redaction import Redactor
@@ -121,7 +122,8 @@ class _DeltaTable:
 
         self._folder, self._redact = folder, Redactor(options)
         try:
-            self._table = DeltaTable(folder, storage_options=dict(options) or None)
+            opened = partial(DeltaTable, folder, storage_options=dict(options) or None)
+            self._table = interruptible(opened)
         except (DeltaError, OSError) as error:
             raise self._error(error) from None
 
@@ -135,8 +137,9 @@ class _DeltaTable:
 
         sql = f"SELECT {columns} FROM logged WHERE {where}"  # noqa: S608  quoted
         try:
-            found = QueryBuilder().register("logged", self._table).execute(sql)
-            for batch in pa.RecordBatchReader.from_stream(found):
+            asked = QueryBuilder().register("logged", self._table)
+            found = pa.RecordBatchReader.from_stream(interruptible(partial(asked.execute, sql)))
+            while (batch := interruptible(partial(next, found, None))) is not None:
                 yield from batch.to_pylist()
         except (DeltaError, pa.ArrowException, OSError) as error:
             raise self._error(error) from None

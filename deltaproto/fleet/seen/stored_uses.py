@@ -171,7 +171,7 @@ def read_stored(inventory: InventoryTables, *, pseudonymize: bool = False) -> St
 
 def _rows(inventory: InventoryTables) -> list[dict[str, Any]]:
     """Return all rows, the oldest run first."""
-    table = inventory.readable(Inventory.CLIENTS_SEEN).to_pyarrow_table()
+    table = inventory.wait_for(inventory.readable(Inventory.CLIENTS_SEEN).to_pyarrow_table)
     return sorted(table.to_pylist(), key=lambda row: row["run_id"])
 
 

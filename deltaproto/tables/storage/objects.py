@@ -11,6 +11,7 @@ from io import BytesIO, RawIOBase
 from typing import IO, Any, cast
 
 from deltaproto.errors import ErrorCode, TableError
+from deltaproto.interrupts import interruptible
 from deltaproto.location import quote_for_shell
 from deltaproto.redaction import Redactor
 from deltaproto.tables.storage.errors import DENIED, classify_refusal
@@ -21,7 +22,7 @@ from deltaproto.tables.storage.interface import (
     file_gone_error,
 )
 from deltaproto.tables.storage.opening import open_store
-from deltaproto.tables.storage.read_ahead import ListedFile, SmallFiles, interruptible
+from deltaproto.tables.storage.read_ahead import ListedFile, SmallFiles
 
 _WINDOW_BYTES = 1024 * 1024
 

@@ -7,15 +7,13 @@ commit by commit, in the order of versions or against it, and most of its files 
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from deltaproto.interrupts import READER_THREADS, defer_signals, wait_for
 
-_Answer = TypeVar("_Answer")
 _SMALL_BYTES = 1 << 20
 _KEPT_BYTES = 16 << 20
 _REQUESTS = 32
@@ -114,15 +112,6 @@ class SmallFiles:
             if following not in self._kept and following not in self._coming:
                 with defer_signals():
                     self._coming[following] = _threads().submit(self._fetch, following)
-
-
-def interruptible(request: Callable[[], _Answer]) -> _Answer:
-    """Return the answer of a store to the main thread, which a signal interrupts meanwhile."""
-    if threading.current_thread() is not threading.main_thread():
-        return request()
-    with defer_signals():
-        future = _threads().submit(request)
-    return wait_for(future)
 
 
 def _checkpoint_version(name: str) -> str | None:
