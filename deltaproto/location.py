@@ -73,6 +73,14 @@ def is_catalog_name(text: str) -> bool:
     return re.fullmatch(_NAME, text) is not None
 
 
+def is_remote(table: str) -> bool:
+    """Return True for a URI, and for a name with its catalog's URL: reading it mostly waits."""
+    try:
+        return locate(table).kind in (LocationKind.URI, LocationKind.CATALOG)
+    except TableError:
+        return False
+
+
 def catalog_server(url: str) -> str:
     """Return the scheme and host of a catalog's URL, without the name that follows."""
     return "/".join(url.split("/")[:3])

@@ -32,7 +32,7 @@ from deltaproto.fleet.inventory_reader import (
     require_finished,
     select_newest_state,
 )
-from deltaproto.fleet.schemas import is_inventory, is_on_object_store
+from deltaproto.fleet.schemas import is_inventory
 from deltaproto.inspection import (
     Inspection,
     ReadRequest,
@@ -45,6 +45,7 @@ from deltaproto.inspection.age import SavedAges
 from deltaproto.inspection.facts import facts_from_inspection
 from deltaproto.inspection.known_findings import KnownFindings, require_comparable, saved_command
 from deltaproto.inspection.saved import read_saved
+from deltaproto.location import is_remote
 from deltaproto.policy.baseline import Baseline
 from deltaproto.policy.context import TableFacts
 from deltaproto.policy.document import Policy
@@ -106,8 +107,8 @@ def _check_argument(
     show: bool,
 ) -> Iterator[TableCheck]:
     storage = options.storage_options(values)
-    # Read a table on an object store first: its log shows what it is.
-    read_first = is_on_object_store(name) and not uses_spark(name, _read_request(values))
+    # Read a remote table first: its log shows what it is.
+    read_first = is_remote(name) and not uses_spark(name, _read_request(values))
     if values["engine"] is EngineChoice.SPARK or (not read_first and is_inventory(name, storage)):
         yield from _check_inventory(name, values, checker, known, codes)
         return

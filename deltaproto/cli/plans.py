@@ -16,7 +16,8 @@ from deltaproto.cli.progress import warn
 from deltaproto.cli.read_plan_inputs import read_plan_inputs
 from deltaproto.cli.table_planner import TablePlanner
 from deltaproto.errors import ExitCode, TableError, UsageError
-from deltaproto.fleet.schemas import is_inventory, is_on_object_store
+from deltaproto.fleet.schemas import is_inventory
+from deltaproto.location import is_remote
 from deltaproto.plan_inputs.client_scope import ClientScope
 from deltaproto.plan_inputs.parse_goal import split_words
 from deltaproto.plan_inputs.planners import Planner
@@ -176,13 +177,13 @@ def _find_inventories(names: Sequence[str], values: Mapping[str, Any]) -> set[st
     """
     storage = options.storage_options(values)
     of_inventories = bool(values["where"] or values["scan"] or values["fresh"])
-    # Read a table on an object store first: its log shows what it is.
+    # Read a remote table first: its log shows what it is.
     inventories = {
         *values["from_"],
         *(
             each
             for each in names
-            if (of_inventories or not is_on_object_store(each)) and is_inventory(each, storage)
+            if (of_inventories or not is_remote(each)) and is_inventory(each, storage)
         ),
     }
     if not inventories and of_inventories:

@@ -18,11 +18,11 @@ from deltaproto.fleet.inventory_reader import (
     require_current,
     select_newest_state,
 )
-from deltaproto.fleet.schemas import is_inventory, is_on_object_store
+from deltaproto.fleet.schemas import is_inventory
 from deltaproto.inspection.age import SavedAges
 from deltaproto.inspection.saved import saved_entries
 from deltaproto.interrupts import work_ahead
-from deltaproto.location import LocationKind, locate
+from deltaproto.location import LocationKind, is_remote, locate
 from deltaproto.plan_inputs.from_log import load_plan_input
 from deltaproto.plan_inputs.from_snapshot import input_from_saved
 from deltaproto.planning.request import PlanInput
@@ -65,9 +65,7 @@ def _read_ahead(
         except TableError as error:
             return error
 
-    return work_ahead(
-        read, names, lambda name: name not in inventories and is_on_object_store(name)
-    )
+    return work_ahead(read, names, lambda name: name not in inventories and is_remote(name))
 
 
 def _read_named_inputs(
@@ -75,7 +73,7 @@ def _read_named_inputs(
 ) -> Iterator[tuple[str, PlanInput | TableError]]:
     """Yield the tables that one argument names; add the argument to `inventories` if it is one."""
     if name not in inventories:
-        read_first = is_on_object_store(name)
+        read_first = is_remote(name)
         storage = options.storage_options(values)
         for table, found in _read_table_inputs(name, read, values, show):
             if read_first and isinstance(found, TableError) and is_inventory(name, storage, found):

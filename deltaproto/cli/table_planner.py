@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 from deltaproto.cli import options
 from deltaproto.errors import TableError
-from deltaproto.fleet.schemas import is_on_object_store
 from deltaproto.interrupts import work_ahead
-from deltaproto.location import locate
+from deltaproto.location import is_remote, locate
 from deltaproto.plan_inputs.cache import CachingPlanner
 from deltaproto.plan_inputs.client_scope import ClientScope, PolicyCheckedPlan
 from deltaproto.plan_inputs.from_log import load_plan_input, with_saved_names
@@ -58,7 +57,7 @@ class TablePlanner:
     def begin(
         self, tables: Iterable[tuple[str, PlanInput | TableError]]
     ) -> Iterator[tuple[PendingPlan, Callable[[], PlanInput]]]:
-        """Yield each table for `plan`; several on object stores are read at the same time."""
+        """Yield each table for `plan`; several remote tables are read at the same time."""
         pending = (self._begin(name, found) for name, found in tables)
         return work_ahead(self._read_now, pending, _waits)
 
@@ -125,4 +124,4 @@ class TablePlanner:
 
 def _waits(pending: PendingPlan) -> bool:
     saved = pending.found
-    return pending.old and not isinstance(saved, TableError) and is_on_object_store(saved.location)
+    return pending.old and not isinstance(saved, TableError) and is_remote(saved.location)

@@ -30,6 +30,8 @@ _VERY_FEW = 20
 """number of tables for which the fast JSON library takes longer to import than it saves"""
 _ON_DISK, _REMOTE = 500, 8
 """tables per chunk of a worker"""
+_ALONE = 4
+"""chunks of one remote table for each thread at first, so that few tables occupy all threads"""
 _AHEAD = 3
 _COMPARED_LATER = 40
 """chunks of digests that wait for the last scan to be loaded"""
@@ -170,9 +172,10 @@ def read_remote_tables(
     use_fast_decoder()
     count, looker = parallel or THREADS, TableScanner(settings, StoreHealth())
     source = chain([first], source)
+    sizes = chain(repeat(1, _ALONE * count), repeat(_REMOTE))
 
     def take() -> _Chunk | None:
-        tables = list(islice(source, _REMOTE))
+        tables = list(islice(source, next(sizes)))
         return _Chunk(tables) if tables else None
 
     with reader_pool(count) as pool:

@@ -74,14 +74,6 @@ def is_table(name: str, storage_options: Mapping[str, str]) -> bool:
         return False
 
 
-def is_on_object_store(name: str) -> bool:
-    """Return True for the URI of a table or an inventory on an object store."""
-    try:
-        return locate(name).kind is LocationKind.URI
-    except TableError:
-        return False
-
-
 def _has_log(location: Location, storage_options: Mapping[str, str]) -> bool:
     from deltaproto.tables.storage import open_log
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltaproto.errors import ErrorCode, TableError, UsageError
 from deltaproto.inspection.interface import Inspection, ReaderChoice, ReadRequest, Unreadable
-from deltaproto.location import LocationKind, catalog_server, locate
+from deltaproto.location import LocationKind, catalog_server, is_remote, locate
 from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding, severity_sort_key
 from deltaproto.policy.rules import run_table_rules, stream_on_two_clusters
@@ -143,15 +143,11 @@ def inspect_ahead(
 ) -> Iterator[tuple[str, Callable[[], Inspection | Unreadable]]]:
     """Yield each table with a function that returns its inspection, or raises as `inspect_table`.
 
-    Tables on object stores are read ahead, several at the same time.
+    Remote tables are read ahead, several at the same time.
     """
 
     def waits(table: str) -> bool:
-        try:
-            remote = locate(table).kind is LocationKind.URI
-        except TableError:
-            return False
-        return remote and not uses_spark(table, request)
+        return is_remote(table) and not uses_spark(table, request)
 
     names, inspect = list(tables), partial(inspect_table, request=request)
     if not any(map(waits, names)):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import boto3
@@ -357,13 +358,10 @@ def environment(monkeypatch: pytest.MonkeyPatch, lake: Lake) -> Lake:
     return lake
 
 
-@pytest.mark.storage
-def test_temporary_credentials_of_unity_catalog(
-    cli: Cli, unity: UnityServer, environment: Lake, tmp_path: Path
-) -> None:
-    lake = environment
+def vend(unity: UnityServer, lake: Lake, folder: Path) -> None:
+    """Register three tables of the store, for which there are temporary credentials."""
     for number in range(3):
-        uri = lake.upload(make(tmp_path / f"t{number}"), f"vended/t{number}")
+        uri = lake.upload(make(folder / f"t{number}"), f"vended/t{number}")
         unity.add(f"main.sales.t{number}", uri)
     keys = {
         "access_key_id": lake.environment["AWS_ACCESS_KEY_ID"],
@@ -371,6 +369,14 @@ def test_temporary_credentials_of_unity_catalog(
         "session_token": "",
     }
     unity.credentials = {"aws_temp_credentials": keys, "expiration_time": 1_800_000_000_000}
+
+
+@pytest.mark.storage
+def test_temporary_credentials_of_unity_catalog(
+    cli: Cli, unity: UnityServer, environment: Lake, tmp_path: Path
+) -> None:
+    lake = environment
+    vend(unity, lake, tmp_path)
     url, inventory = f"uc://{unity.authority}", tmp_path / "inventory"
     ran = cli("scan", url, "--inventory", str(inventory), "--format", "json")
     assert (ran.code, ran.json["tables"]) == (0, 3), ran.out
@@ -384,6 +390,27 @@ def test_temporary_credentials_of_unity_catalog(
     refused_ = cli("scan", url, *(lake.words(**lake.denied)), "--format", "json")
     assert (refused_.code, refused_.json["errors"]) == (3, 3)
     watch.look(refused_.out, refused_.err)
+
+
+@pytest.mark.storage
+@pytest.mark.parametrize("command", ["scan", "inspect", "check", "plan-downgrade --lowest"])
+def test_tables_of_a_catalog_are_read_at_the_same_time(
+    cli: Cli, unity: UnityServer, environment: Lake, tmp_path: Path, command: str
+) -> None:
+    vend(unity, environment, tmp_path)
+    together = Barrier(3)
+
+    def wait(path: str, query: dict[str, str]) -> Reply | None:
+        if path == "temporary-table-credentials":
+            together.wait(60)
+        return None
+
+    unity.faults.append(wait)
+    verb, *words = command.split()
+    names = [f"uc://{unity.authority}/main.sales.t{number}" for number in range(3)]
+    root = f"uc://{unity.authority}/main.sales"
+    ran = cli(verb, *([root] if verb == "scan" else names), *words, "--format", "json")
+    assert ran.code == 0, ran.out + ran.err
 
 
 @pytest.mark.storage

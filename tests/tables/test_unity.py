@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import multiprocessing
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any
 import pytest
 
 from deltaproto.errors import ErrorCode, TableError
-from deltaproto.fleet.catalog_roots import list_tables
+from deltaproto.fleet.catalog_roots import SCHEMAS, list_tables
 from deltaproto.location import locate
 from deltaproto.tables.catalogs.interface import CatalogFailure, CatalogTable, Tally
 from deltaproto.tables.catalogs.unity import UnityCatalog
@@ -411,3 +413,43 @@ def test_a_table_on_disk_needs_no_credentials(server: UnityServer) -> None:
     assert client.storage_options(client.table(("main", "s", "t"))) == {}
     assert server.requests["temporary-table-credentials"] == 0
     assert client.counts[Tally.OWN_CREDENTIALS] == 0
+
+
+def test_requests_share_connections(server: UnityServer) -> None:
+    fill(server)
+    for _ in range(3):
+        listed(server)
+    requests = sum(server.requests.values())
+    assert requests > 15
+    assert len(server.connected) <= SCHEMAS + 1
+
+
+def test_a_forked_process_opens_connections_of_its_own(server: UnityServer) -> None:
+    fill(server)
+    client = UnityCatalog(server.authority, clock=FakeClock().clock())
+    client.table(("main", "sales", "t0"))
+    before = len(server.connected)
+    child = multiprocessing.get_context("fork").Process(
+        target=client.table, args=(("main", "sales", "t1"),)
+    )
+    child.start()
+    child.join()
+    assert child.exitcode == 0
+    assert len(server.connected) == before + 1
+    assert client.table(("main", "sales", "t2")).location == "s3://lake/t2"
+    assert len(server.connected) == before + 1
+
+
+def test_a_proxy_of_the_environment(server: UnityServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    server.add("main.s.t", "s3://lake/t")
+    sent: list[str | None] = []
+    server.on_headers = lambda headers: sent.append(headers.get("Proxy-Authorization"))
+    # Nothing listens at the port of the catalog itself.
+    monkeypatch.setenv("http_proxy", f"http://ann:p%40ss@{server.authority}")
+    monkeypatch.setenv("no_proxy", "")
+    client = UnityCatalog("localhost:1", clock=FakeClock().clock())
+    assert client.table(("main", "s", "t")).location == "s3://lake/t"
+    assert sent == [f"Basic {base64.b64encode(b'ann:p@ss').decode()}"]
+    monkeypatch.setenv("no_proxy", "localhost")
+    with pytest.raises(TableError, match="localhost:1 does not answer: Connection refused"):
+        client.table(("main", "s", "t"))

@@ -7,12 +7,11 @@ page may be empty although another one follows. Redirects could leak the token: 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
-from http.client import HTTPException
-from typing import IO, Any, NamedTuple
-from urllib.error import HTTPError, URLError
-from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote, urlencode, urlsplit
 
 from deltaproto import __version__
 from deltaproto.errors import ErrorCode, TableError
@@ -25,6 +24,9 @@ from deltaproto.tables.catalogs.backoff import (
 )
 from deltaproto.tables.catalogs.interface import CatalogCounts, CatalogUnavailable, Clock
 from deltaproto.tables.catalogs.unity_token import HINT, Token, base_url, find_token
+
+if TYPE_CHECKING:
+    import urllib3
 
 _API = "/api/2.1/unity-catalog"
 _TRANSIENT = (429, 500, 502, 503, 504)
@@ -50,8 +52,6 @@ class UnityApi:
 
     def pages(self, kind: str, where: Mapping[str, str]) -> Iterator[list[dict[str, Any]]]:
         """Yield the objects of a list, one page at a time. Raises like `request`."""
-        from urllib.parse import urlencode
-
         token = ""
         while True:
             query = {**where, "max_results": "0", **({"page_token": token} if token else {})}
@@ -168,6 +168,7 @@ def _message(text: str, token: Token | None) -> str:
 
 
 _SECONDS = 30
+_CONNECTIONS = 32
 _MOST_BYTES = 256 << 20
 
 
@@ -185,42 +186,71 @@ def send(
 ) -> Answer:
     """Send GET, or POST with a JSON body, or another method. Never raises.
 
-    Uses the proxies of the environment.
+    Uses the proxies of the environment. Connections stay open for later requests.
     """
+    from urllib3.exceptions import HTTPError
+
     headers = {"Accept": "application/json", "User-Agent": f"deltaproto/{__version__}"}
-    data = None
     if token:
         headers["Authorization"] = f"Bearer {token}"
-    if body is not None:
-        data, headers["Content-Type"] = json.dumps(body).encode(), "application/json"
-    request = Request(url, data, headers, method=method)  # noqa: S310
     try:
-        with _opener().open(request, timeout=_SECONDS) as answer:
-            return Answer(answer.status, _text(answer))
-    except HTTPError as refused:
-        with refused:
-            return Answer(refused.code, _text_if_any(refused), refused.headers.get("Retry-After"))
-    except (URLError, HTTPException, OSError) as error:
-        reason = getattr(error, "reason", None) or error
-        return Answer(None, getattr(reason, "strerror", None) or type(reason).__name__)
-
-
-def _text(answer: IO[bytes]) -> str:
-    return answer.read(_MOST_BYTES).decode("utf-8", "replace")
-
-
-def _text_if_any(answer: IO[bytes]) -> str:
+        answer = _connections(_proxy(url), os.getpid()).request(
+            method or ("GET" if body is None else "POST"),
+            url,
+            headers=headers,
+            json=body,
+            redirect=False,
+            retries=False,
+            preload_content=False,
+        )
+    except (HTTPError, OSError) as error:
+        return Answer(None, _reason(error))
     try:
-        return _text(answer)
-    except (HTTPException, OSError):
-        return ""
+        text = answer.read(_MOST_BYTES).decode("utf-8", "replace")
+    except (HTTPError, OSError) as error:
+        if answer.status == 200:
+            return Answer(None, _reason(error))
+        text = ""
+    finally:
+        # A connection whose response was read to its end is back in the pool by now.
+        answer.close()
+    return Answer(answer.status, text, answer.headers.get("Retry-After"))
 
 
-class _NoRedirects(HTTPRedirectHandler):
-    def redirect_request(self, *_: Any) -> None:
-        return None
+@lru_cache(maxsize=8)
+def _connections(proxy: str | None, process: int) -> urllib3.PoolManager:
+    """Return the open connections of a process: a fork must not use those of its parent."""
+    import ssl
+
+    import urllib3
+
+    # Loading the certificates takes longer than most requests.
+    shared: dict[str, Any] = {
+        "maxsize": _CONNECTIONS,
+        "timeout": _SECONDS,
+        "ssl_context": ssl.create_default_context(),
+    }
+    if proxy is None:
+        return urllib3.PoolManager(**shared)
+    credentials = urllib3.util.parse_url(proxy).auth
+    headers = credentials and urllib3.make_headers(proxy_basic_auth=unquote(credentials))
+    return urllib3.ProxyManager(proxy, proxy_headers=headers or None, **shared)
 
 
-@cache
-def _opener() -> OpenerDirector:
-    return build_opener(_NoRedirects)
+def _proxy(url: str) -> str | None:
+    """Return the URL of the environment's proxy for a request."""
+    from urllib.request import getproxies, proxy_bypass
+
+    to = urlsplit(url)
+    proxy = None if proxy_bypass(to.netloc) else getproxies().get(to.scheme)
+    return f"http://{proxy}" if proxy and "://" not in proxy else proxy
+
+
+def _reason(error: BaseException) -> str:
+    """Return the system's words for the cause of an error, or else the kind of error."""
+    each: BaseException | None = error
+    while each is not None:
+        if text := getattr(each, "strerror", None):
+            return str(text)
+        each = each.__cause__ or each.__context__
+    return "timed out" if "Timeout" in type(error).__name__ else type(error).__name__
