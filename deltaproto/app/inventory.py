@@ -223,7 +223,7 @@ class Inventory:
                 raise no_tables_error(f"scan {each.scan_id}")
         reader.require_whole(*pair)
         left = find_uncompared_scans(reader, self.location, self._storage)
-        detective = CommitAttributor(self._storage) if commits else None
+        detective = CommitAttributor(self._storage, pair.now.roots) if commits else None
         changes = tuple(reader.drift(pair, detective))
         return Drift(pair, changes, () if until else tuple(left))
 

@@ -82,7 +82,7 @@ class TablePlanner:
             raise saved
         if not pending.old:
             return saved
-        where = locate(saved.location).path_or_uri
+        where = saved.address or locate(saved.location).path_or_uri
         now = load_plan_input(where, self._storage, self._spark, time.time())
         return with_saved_names(now, saved)
 
@@ -124,4 +124,8 @@ class TablePlanner:
 
 def _waits(pending: PendingPlan) -> bool:
     saved = pending.found
-    return pending.old and not isinstance(saved, TableError) and is_remote(saved.location)
+    return (
+        pending.old
+        and not isinstance(saved, TableError)
+        and is_remote(saved.address or saved.location)
+    )

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from deltaproto.errors import TableError
+from deltaproto.fleet.catalog_places import unity_addresses
 from deltaproto.fleet.inventory_queries import InventoryQueries
 from deltaproto.fleet.read_inventory import (
     error_from_row,
@@ -65,6 +66,7 @@ class RowGroups:
 
     def __init__(self, scan: PastScan, notice: str | None = None) -> None:
         self._scan, self._notice = scan, notice
+        self._address = unity_addresses(scan.roots)
         self._known: dict[tuple[object, ...], tuple[object, PlanInput]] = {}
 
     def input_of(self, row: Mapping[str, Any]) -> PlanInput:
@@ -80,8 +82,8 @@ class RowGroups:
             scan = self._scan
             found = input_from_row(row, facts, scan.scan_id, scan.ended_at, self._notice)
             if key is None:
-                return found
-            group = object()
+                return found._replace(address=self._address(found.name))
+            group: object = object()
             if len(self._known) >= _CACHE_SIZE:
                 self._known.clear()
             self._known[key] = group, found
@@ -89,7 +91,8 @@ class RowGroups:
             group, first = known
             found = input_for_equal_row(row, first)
         # The only field of the table that depends on the version.
-        return found._replace(row_group=(group, found.table.to_checkpoint))
+        group = group, found.table.to_checkpoint
+        return found._replace(row_group=group, address=self._address(found.name))
 
 
 def _group_key(row: Mapping[str, Any]) -> tuple[object, ...] | None:

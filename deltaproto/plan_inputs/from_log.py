@@ -126,11 +126,12 @@ def with_restored_versions(
 
 
 def with_saved_names(now: PlanInput, saved: PlanInput) -> PlanInput:
-    """Return a table that was read by location, with its saved catalog names for the policy."""
+    """Return a table that was read again, with its saved catalog names for the policy."""
     if now.facts is None:
         return now
-    named = (name_in_statements(saved.name),) if locate(saved.name).by_name else ()
-    return now._replace(facts=now.facts._replace(other_names=(*named, *saved.other_names)))
+    named = locate(saved.name).by_name and saved.address is None
+    names = (name_in_statements(saved.name),) if named else ()
+    return now._replace(facts=now.facts._replace(other_names=(*names, *saved.other_names)))
 
 
 def input_from_inspection(inspection: Inspection) -> PlanInput:

@@ -70,6 +70,8 @@ class PlanInput(NamedTuple):
     """
     row_group: Hashable = None
     """equal for tables whose inputs differ only in name, location, id and version; None: unknown"""
+    address: str | None = None
+    """the name with its catalog's URL, by which a saved table is read again; None: its location"""
 
     @property
     def other_names(self) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError
@@ -78,6 +79,23 @@ def resolve_name(location: Location, storage_options: Mapping[str, str]) -> Reso
         found,
         commits_of(client, found),
     )
+
+
+def open_scanned_log(
+    location: Location, address: str | None, storage_options: Mapping[str, str]
+) -> OpenedLog:
+    """Open the log of a table from a scan, through its catalog if that answers.
+
+    Args:
+        address: its name with its catalog's URL; None: only its location is used.
+
+    Raises:
+        TableError: when the location is not one that can be read.
+    """
+    if address is not None:
+        with suppress(TableError):
+            return resolve_name(locate(address), storage_options).open_log(location.text)
+    return OpenedLog(location, open_log(location, storage_options, read_ahead=True))
 
 
 def open_table_log(

@@ -142,6 +142,8 @@ def _started(words: Sequence[str], endpoint: str, folder: Path) -> Iterator[subp
         "AWS_ACCESS_KEY_ID": "testing",
         "AWS_SECRET_ACCESS_KEY": "testing",
         "AWS_REGION": "us-east-1",
+        # Scans that did not end leave their rows there.
+        "XDG_CACHE_HOME": str(folder),
     }
     command = [sys.executable, "-m", "deltaproto", *words]
     pipe = subprocess.PIPE

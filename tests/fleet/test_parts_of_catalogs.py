@@ -11,7 +11,11 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from deltaproto.errors import no_tables_error
-from deltaproto.fleet.catalog_places import CatalogPlace, parse_catalog_place
+from deltaproto.fleet.catalog_places import (
+    CatalogPlace,
+    parse_catalog_place,
+    unity_addresses,
+)
 from deltaproto.fleet.discovered import UnreadablePlace
 from deltaproto.fleet.newest_state import NewestState
 from deltaproto.fleet.scan_history import PastScan, ScannedPlace
@@ -329,3 +333,23 @@ def test_a_schema_that_could_not_be_listed_may_have_the_missing_folder(fleet: Fl
     words = ("check", fleet.inventory, "--client", "deltalake/engine@1.6.6", "--format", "json")
     codes = sorted(each["error"]["code"] for each in fleet.cli(*words).json["errors"])
     assert codes == ["not-found", "permission-denied"]
+
+
+@pytest.mark.parametrize(
+    ("table", "roots", "address"),
+    [
+        ("main.sales.t", ["uc://host/"], "uc://host/main.sales.t"),
+        ("main.sales.t", ["uc://host:8443/main.sales.t"], "uc://host:8443/main.sales.t"),
+        ("Main.`Sales Data`.t", ["uc://host/main"], "uc://host/Main.`Sales Data`.t"),
+        ("main.sales.t", ["uc://a/main", "uc://b/other"], "uc://a/main.sales.t"),
+        ("main.sales.t", ["uc://a/", "uc://b/"], None),
+        ("main.sales.t", ["uc://a/", "catalog main"], None),
+        ("main.sales.t", ["uc://a/", "catalog other", "s3://lake/"], "uc://a/main.sales.t"),
+        ("sales.t", ["glue://us-east-1/", "uc://a/main"], None),
+        ("main.sales.t", ["uc://a/other"], None),
+        ("s3://lake/main.sales.t", ["uc://a/"], None),
+        ("/lake/t", ["uc://a/", "/lake"], None),
+    ],
+)
+def test_the_address_of_a_scanned_table(table: str, roots: list[str], address: str | None) -> None:
+    assert unity_addresses(roots)(table) == address

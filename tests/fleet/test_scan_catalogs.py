@@ -29,6 +29,7 @@ from tests.tables.log.test_ratified import MANAGED, stage
 Cli = Callable[..., Ran]
 TOKEN = "unmistakable-token-of-unity"
 VECTORS = ["deletionVectors"]
+ALL = ["deletionVectors", "v2Checkpoint"]
 
 
 @pytest.fixture(autouse=True)
@@ -361,7 +362,7 @@ def environment(monkeypatch: pytest.MonkeyPatch, lake: Lake) -> Lake:
 def vend(unity: UnityServer, lake: Lake, folder: Path) -> None:
     """Register three tables of the store, for which there are temporary credentials."""
     for number in range(3):
-        uri = lake.upload(make(folder / f"t{number}"), f"vended/t{number}")
+        uri = lake.upload(make(folder / f"t{number}"), f"{folder.name}/t{number}")
         unity.add(f"main.sales.t{number}", uri)
     keys = {
         "access_key_id": lake.environment["AWS_ACCESS_KEY_ID"],
@@ -390,6 +391,83 @@ def test_temporary_credentials_of_unity_catalog(
     refused_ = cli("scan", url, *(lake.words(**lake.denied)), "--format", "json")
     assert (refused_.code, refused_.json["errors"]) == (3, 3)
     watch.look(refused_.out, refused_.err)
+
+
+@pytest.fixture
+def vended(
+    cli: Cli, unity: UnityServer, environment: Lake, tmp_path: Path
+) -> tuple[str, str, Lake]:
+    """The URL and an inventory of three tables that only the catalog's credentials can read."""
+    vend(unity, environment, tmp_path)
+    url, inventory = f"uc://{unity.authority}", str(tmp_path / "inventory")
+    assert cli("scan", f"{url}/main", "--inventory", inventory).code == 0
+    unity.requests.clear()
+    return url, inventory, environment
+
+
+@pytest.mark.storage
+def test_a_plan_of_an_inventory_is_that_of_the_names(
+    cli: Cli, vended: tuple[str, str, Lake], tmp_path: Path
+) -> None:
+    url, inventory, _ = vended
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(
+        "policy_version: 1\ntables:\n  'main.sales.*':\n    forbid_features: [deletionVectors]\n"
+    )
+    names = [f"{url}/main.sales.t{number}" for number in range(3)]
+    goal = ("--policy", str(policy), "--format", "json", "--out")
+    statements = {}
+    for given in ([inventory], names):
+        folder = tmp_path / f"plans of {len(given)}"
+        ran = cli("plan", *given, *goal, str(folder))
+        assert ran.code == 0, ran.out + ran.err
+        plans = [only_plan(file) for file in folder.glob("t*.json")]
+        assert sorted(plan.table for plan in plans) == names
+        statements[len(given)] = {plan.table: plan.steps[0].sql for plan in plans}
+    assert statements[1] == statements[3]
+    assert "`main`.`sales`.`t0`" in (statements[1][names[0]] or "")
+    fresh = cli("plan", inventory, "--fresh", *goal[:-1])
+    assert fresh.code == 0, fresh.out + fresh.err
+    assert sorted(each["table"] for each in fresh.json["plans"]) == names
+
+
+@pytest.mark.storage
+@pytest.mark.parametrize("named", ["table", "schema", "inventory"])
+def test_discover_reads_with_the_credentials_of_the_catalog(
+    cli: Cli, vended: tuple[str, str, Lake], named: str
+) -> None:
+    url, inventory, _ = vended
+    name = {"table": f"{url}/main.sales.t0", "schema": f"{url}/main.sales"}.get(named, inventory)
+    ran = cli("discover", name, "--no-store", "--format", "json")
+    assert ran.code == 0, ran.out + ran.err
+    assert ran.json["tables"] == (1 if named == "table" else 3)
+
+
+@pytest.mark.storage
+@pytest.mark.parametrize("own", [False, True])
+def test_logs_of_a_scanned_catalog_are_read_with_its_credentials_or_your_own(
+    cli: Cli,
+    vended: tuple[str, str, Lake],
+    unity: UnityServer,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    own: bool,
+) -> None:
+    url, inventory, lake = vended
+    more = [commit_info("SET TBLPROPERTIES"), protocol(3, 7, ALL, ALL)]
+    lines = "\n".join(map(json.dumps, more)).encode()
+    lake.put(f"{tmp_path.name}/t1/_delta_log/00000000000000000001.json", lines)
+    assert cli("scan", f"{url}/main", "--inventory", inventory).code == 0
+    if own:
+        monkeypatch.delenv("UC_TOKEN")
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            monkeypatch.setenv(name, lake.environment[name])
+    unity.requests.clear()
+    (change,) = cli("drift", inventory, "--format", "json").json["changes"]
+    assert (change["feature"], change["commit"]["version"]) == ("v2Checkpoint", 1)
+    ran = cli("discover", inventory, "--no-store", "--format", "json")
+    assert (ran.code, ran.json["tables"]) == (0, 3)
+    assert (unity.requests["temporary-table-credentials"] > 0) is not own
 
 
 @pytest.mark.storage

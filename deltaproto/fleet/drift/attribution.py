@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from deltaproto.errors import TableError
+from deltaproto.fleet.catalog_places import unity_addresses
 from deltaproto.fleet.drift.diff import (
     CausingCommit,
     ChangeKind,
@@ -22,7 +23,7 @@ from deltaproto.protocol.writers import identify_writer
 from deltaproto.tables.engine_errors import contain_table_errors
 from deltaproto.tables.log.commits import Commit, commit_tag_of, read_commits
 from deltaproto.tables.log.files import build_listing
-from deltaproto.tables.storage import open_log
+from deltaproto.tables.open import open_scanned_log
 from deltaproto.tables.storage.interface import Deadline, limit_reads
 
 _MOST_COMMITS = 1000
@@ -44,10 +45,11 @@ class CommitAttributor:
 
     Args:
         options: storage options in deltalake's format.
+        roots: of the later scan.
     """
 
-    def __init__(self, options: Mapping[str, str]) -> None:
-        self._options = dict(options)
+    def __init__(self, options: Mapping[str, str], roots: Sequence[str] = ()) -> None:
+        self._options, self._roots = dict(options), tuple(roots)
 
     def solve(self, changes: Sequence[Difference], before: ScannedTable | None) -> list[Difference]:
         """Return the changes of one table, with the commits that made them if they are found.
@@ -70,10 +72,12 @@ class CommitAttributor:
             # The table was recreated since: every commit in the log is newer.
             oldest = 0
         location = locate(change.location)
+        address = unity_addresses(self._roots)(change.table)
         deadline = Deadline(_SECONDS)
 
         def read(_: int) -> list[Commit]:
-            store = limit_reads(open_log(location, self._options, read_ahead=True), deadline)
+            opened = open_scanned_log(location, address, self._options)
+            store = limit_reads(opened.store, deadline)
             listing = build_listing(store.list())
             upto = {v: n for v, n in listing.commits.items() if newest is None or v <= newest}
             listing.commits = {v: name for v, name in upto.items() if v >= oldest}

@@ -7,6 +7,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError, UsageError
+from deltaproto.fleet.catalog_places import unity_addresses
 from deltaproto.fleet.discovered import DiscoveredTable
 from deltaproto.fleet.discovery import DiscoverySource, discover_tables
 from deltaproto.fleet.inventory_reader import (
@@ -21,8 +22,7 @@ from deltaproto.fleet.schemas import Inventory, is_inventory, is_table
 from deltaproto.location import Location, LocationKind, locate, location_at
 from deltaproto.policy.document import normalize_location
 from deltaproto.protocol.table_state import SparkSettings
-from deltaproto.tables.open import OpenedLog, open_table_log
-from deltaproto.tables.storage import open_log
+from deltaproto.tables.open import OpenedLog, open_scanned_log, open_table_log
 
 
 class FoundLog(NamedTuple):
@@ -31,11 +31,13 @@ class FoundLog(NamedTuple):
     table: str
     """the table as the user or the inventory named it"""
     location: Location
+    address: str | None = None
+    """its name with its catalog's URL; None: it is read by its location only"""
 
     @property
     def remote(self) -> bool:
         """Return True for a table on an object store."""
-        return self.location.kind is LocationKind.URI and not self.location.local
+        return self.address is not None or self.location.kind is LocationKind.URI
 
     def open(self, options: Mapping[str, str], spark: SparkSettings) -> OpenedLog:
         """Open the log.
@@ -46,7 +48,7 @@ class FoundLog(NamedTuple):
         """
         if self.location.kind is LocationKind.NAME:
             return open_table_log(self.table, options, spark)
-        return OpenedLog(self.location, open_log(self.location, options, read_ahead=True))
+        return open_scanned_log(self.location, self.address, options)
 
 
 class FailedTable(NamedTuple):
@@ -84,9 +86,11 @@ def _find(
             yield from _of_inventory(name, options)
         else:
             source = DiscoverySource(roots=(name,), allow_empty=allow_empty)
+            address = unity_addresses([location.uri])
             for each in chain(*discover_tables(source, options, THREADS)):
                 if isinstance(each, DiscoveredTable):
-                    yield FoundLog(each.table, location_at(each.location, each.table))
+                    where = location_at(each.location, each.table)
+                    yield FoundLog(each.table, where, address(each.table))
                 else:
                     empty = each.error.code is ErrorCode.NO_TABLES
                     here = each.uri == location.uri and not empty
@@ -106,9 +110,11 @@ def _of_inventory(name: str, options: Mapping[str, str]) -> Iterator[FoundLog | 
         yield FailedTable(name, error)
     inventory.require_whole(*state.contributing)
     for scan in state.contributing:
+        address = unity_addresses(scan.roots)
         for row in _rows(inventory, Inventory.TABLES, scan):
             if state.holds(scan, row["location"]):
-                yield FoundLog(row["table"], location_at(row["location"], row["table"]))
+                where = location_at(row["location"], row["table"])
+                yield FoundLog(row["table"], where, address(row["table"]))
         for row in _rows(inventory, Inventory.ERRORS, scan):
             if state.holds(scan, row["location"]):
                 why = TableError(ErrorCode(row["code"]), row["message"], row["hint"] or "")

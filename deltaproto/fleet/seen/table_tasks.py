@@ -140,6 +140,8 @@ _Tables = tuple[list[FoundLog], dict[str, ReadUpTo]]
 
 def _task(tables: list[FoundLog], counted: Mapping[str, ReadUpTo]) -> _Tables:
     places = map(place_of, tables)
+    # Executors have no token of a catalog.
+    tables = [each._replace(address=None) for each in tables]
     return tables, {place: counted[place] for place in places if place in counted}
 
 
