@@ -16,7 +16,7 @@ from deltaproto.errors import DeltaprotoError, EngineError, ExitCode
 from deltaproto.execution.plan_file import LoadedPlan, find_plan_files, load_plans
 from deltaproto.execution.preflight import GateResult, manual_steps
 from deltaproto.execution.prepare import load_context, predict_gates
-from deltaproto.execution.progress import table_address
+from deltaproto.execution.progress import reading_address
 from deltaproto.execution.rollout_calendar import estimate_times
 from deltaproto.execution.rollout_file import find_rollout, require_policy
 from deltaproto.execution.rollout_log import Decisions, RolloutLog
@@ -24,7 +24,7 @@ from deltaproto.execution.rollout_state import match_plans
 from deltaproto.execution.warning import maintenance_windows_for, rule_on_losses
 from deltaproto.inspection.activity import Activity, read_activity
 from deltaproto.interrupts import work_ahead
-from deltaproto.location import locate
+from deltaproto.location import LocationKind, locate
 from deltaproto.policy.document import Policy
 from deltaproto.policy.local_catalog import load_local_policy
 from deltaproto.redaction import Redactor
@@ -138,13 +138,13 @@ def _build_entries(
             return None
         try:
             with contain_table_errors():
-                return read_activity(table_address(planned.plan), storage, spark)
+                return read_activity(reading_address(planned.plan), storage, spark)
         except DeltaprotoError as error:
             error.message = redact(error.message)
             return error
 
     def gates(planned: LoadedPlan, begin: float) -> tuple[GateResult, ...]:
-        by_name = not planned.plan.sql_name.startswith("delta.`")
+        by_name = locate(reading_address(planned.plan)).kind is LocationKind.NAME
         unread = _NEEDS_SPARK if values["no_activity"] and by_name else None
         found = predict_gates(planned, context, begin, unread)
         return tuple(

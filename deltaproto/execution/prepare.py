@@ -157,7 +157,11 @@ def prepare_plan(
     """
     plan = planned.plan
     copied = runner is not None and is_named_copy(plan)
-    located = (_locate_copy if copied else locate_progress)(planned, context)
+    located = (
+        _locate_copy(planned, context)
+        if copied
+        else locate_progress(planned, context, session=runner is not None)
+    )
     left = plan.steps[located.stands.done :]
     windows = maintenance_windows_for(context.policy, plan)
     activity = _read_activity(located.watched) if runner else None
@@ -215,10 +219,16 @@ def _gates_without_table(
     yield _acceptance_gate(plan, plan.steps, context)
 
 
-def locate_progress(planned: LoadedPlan, context: ApplyContext) -> LocatedProgress:
-    """Determine a plan's progress from its journal and the table. Raises like `prepare`."""
+def locate_progress(
+    planned: LoadedPlan, context: ApplyContext, *, session: bool = True
+) -> LocatedProgress:
+    """Determine a plan's progress from its journal and the table. Raises like `prepare`.
+
+    Args:
+        session: see `TableWatcher`.
+    """
     plan = planned.plan
-    watched = TableWatcher(plan, context.storage_options, context.spark)
+    watched = TableWatcher(plan, context.storage_options, context.spark, session=session)
     journal = read_journal(context.journal_of(planned), planned.id)
     if journal.done > len(plan.steps):
         raise UsageError(

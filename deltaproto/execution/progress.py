@@ -49,8 +49,19 @@ def table_address(plan: Plan) -> str:
     return plan.table if locate(plan.table).kind is LocationKind.CATALOG else plan.location
 
 
+def reading_address(plan: Plan) -> str:
+    """Return the address by which a table is read if no statement follows.
+
+    A catalog that is reached without Spark then resolves its names.
+    """
+    return plan.table if locate(plan.table).kind is LocationKind.CATALOG else table_address(plan)
+
+
 class TableWatcher:
     """Observes one table's log repeatedly.
+
+    Args:
+        session: whether the Spark session that is to run the statements resolves their name.
 
     Raises:
         TableError: when the table cannot be found, or its location differs from the plan's.
@@ -58,9 +69,14 @@ class TableWatcher:
     """
 
     def __init__(
-        self, plan: Plan, storage_options: Mapping[str, str], spark: SparkSettings
+        self,
+        plan: Plan,
+        storage_options: Mapping[str, str],
+        spark: SparkSettings,
+        *,
+        session: bool = True,
     ) -> None:
-        address = table_address(plan)
+        address = table_address(plan) if session else reading_address(plan)
         through_session = address != plan.table and locate(plan.table).kind is LocationKind.CATALOG
         try:
             self.reached: OpenedLog = open_table_log(address, storage_options, spark)

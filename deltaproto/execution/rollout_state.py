@@ -332,7 +332,7 @@ def _read_table(
 def _read_log(
     table: RolloutTable, planned: LoadedPlan, context: ApplyContext, now: float
 ) -> TableProgress:
-    located, plan = locate_progress(planned, context), planned.plan
+    located, plan = locate_progress(planned, context, session=False), planned.plan
     stands = located.stands
     if stands.done >= len(plan.steps):
         return TableProgress(table, RolloutStatus.DONE, since=located.since)

@@ -14,7 +14,7 @@ from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.preflight import fingerprint_gate, forged_plan_gate
 from deltaproto.execution.prepare import ApplyContext, locate_progress
 from deltaproto.execution.prepare_copy import undo_steps
-from deltaproto.execution.progress import table_address
+from deltaproto.execution.progress import reading_address
 from deltaproto.plan_inputs.from_log import load_plan_input
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.plan import Plan, Step
@@ -46,14 +46,14 @@ def plan_undo(planned: LoadedPlan, context: ApplyContext, now: float | None = No
     contradiction = forged_plan_gate(planned, None)
     if contradiction is not None:
         raise UsageError(contradiction.message, contradiction.hint)
-    _, sight, stands, *_ = locate_progress(planned, context)
+    _, sight, stands, *_ = locate_progress(planned, context, session=False)
     gate = fingerprint_gate(plan, sight, stands, started=False)
     if not gate.passed:
         raise StalePlanError(gate.message, "plan the rollback from the current state: plan-upgrade")
     done = plan.steps[: stands.done]
     script = ";\n".join(step.undo for step in reversed(done) if step.undo is not None)
     inputs = load_plan_input(
-        table_address(plan),
+        reading_address(plan),
         context.storage_options,
         context.spark,
         time.time() if now is None else now,

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError
-from deltaproto.location import Location, LocationKind, locate
+from deltaproto.location import Location, LocationKind, catalog_server, locate
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.sql.quoting import address_in_statements
@@ -17,6 +16,10 @@ from deltaproto.tables.storage import LogStore, open_log
 
 if TYPE_CHECKING:
     from deltaproto.tables.catalogs.interface import CatalogTable
+
+
+_SILENT: set[str] = set()
+"""catalogs that did not answer this process: each request to one may take minutes"""
 
 
 class OpenedLog(NamedTuple):
@@ -92,9 +95,12 @@ def open_scanned_log(
     Raises:
         TableError: when the location is not one that can be read.
     """
-    if address is not None:
-        with suppress(TableError):
+    if address is not None and catalog_server(address) not in _SILENT:
+        try:
             return resolve_name(locate(address), storage_options).open_log(location.text)
+        except TableError as error:
+            if error.code is ErrorCode.STORAGE:
+                _SILENT.add(catalog_server(address))
     return OpenedLog(location, open_log(location, storage_options, read_ahead=True))
 
 

@@ -432,6 +432,32 @@ def test_a_plan_of_an_inventory_is_that_of_the_names(
 
 
 @pytest.mark.storage
+def test_the_state_of_a_rollout_needs_no_session_with_the_names(
+    cli: Cli, vended: tuple[str, str, Lake], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, inventory, _ = vended
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(
+        "policy_version: 1\nrollout: {waves: [100%]}\n"
+        "tables:\n  '**':\n    forbid_features: [deletionVectors]\n"
+    )
+    plans = str(tmp_path / "plans")
+    assert cli("plan", inventory, "--policy", str(policy), "--out", plans).code == 0
+
+    def no_session(*_: object) -> None:
+        raise AssertionError("a Spark session is not needed")
+
+    monkeypatch.setattr("deltaproto.tables.session.spark_session", no_session)
+    status = cli("status", plans, "--format", "json")
+    assert status.code == 0, status.out + status.err
+    (wave,) = status.json["rollout"]["waves"]
+    assert [each["status"] for each in wave["tables"]] == ["ready"] * 3
+    book = cli("runbook", plans, "--policy", str(policy))
+    assert book.code == 0, book.out + book.err
+    assert f"deltaproto inspect {url}/main.sales.t0" in book.out
+
+
+@pytest.mark.storage
 @pytest.mark.parametrize("named", ["table", "schema", "inventory"])
 def test_discover_reads_with_the_credentials_of_the_catalog(
     cli: Cli, vended: tuple[str, str, Lake], named: str
@@ -539,3 +565,19 @@ def test_no_engine_is_imported(unity: UnityServer, tmp_path: Path) -> None:
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert json.loads(ran.stdout)["tables"] == 6
     assert json.loads(ran.stderr.strip().splitlines()[-1]) == []
+
+
+def test_a_catalog_that_does_not_answer_is_asked_once(
+    cli: Cli, unity: UnityServer, tmp_path: Path
+) -> None:
+    fill(unity, tmp_path)
+    inventory = str(tmp_path / "inventory")
+    assert cli("scan", f"uc://{unity.authority}", "--inventory", inventory).code == 0
+    unity.requests.clear()
+    unity.faults.append(lambda *_: refused(503, "out of order"))
+    ran = cli("discover", inventory, "--no-store", "--format", "json")
+    assert (ran.code, ran.json["tables"]) == (0, 6)
+    asked = unity.requests.total()
+    assert asked > 0
+    assert cli("discover", inventory, "--no-store").code == 0
+    assert unity.requests.total() == asked

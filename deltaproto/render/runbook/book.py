@@ -10,7 +10,7 @@ from deltaproto.errors import DeltaprotoError
 from deltaproto.execution.copy_state import is_named_copy
 from deltaproto.execution.plan_file import FailedPlan, LoadedPlan
 from deltaproto.execution.preflight import GateResult, plan_gate
-from deltaproto.execution.progress import table_address
+from deltaproto.execution.progress import reading_address
 from deltaproto.execution.rollout_calendar import WaveTimes
 from deltaproto.execution.rollout_file import Rollout
 from deltaproto.execution.rollout_log import Decisions
@@ -317,7 +317,7 @@ class Book:
 
     def on_tables(self, name: str, *words: str) -> str:
         """Return a command that runs deltaproto on the plans' tables, from any folder."""
-        tables = list(dict.fromkeys(table_address(entry.plan) for entry in self.changing))
+        tables = list(dict.fromkeys(reading_address(entry.plan) for entry in self.changing))
         if len(tables) <= _MOST_WORDS:
             return command("deltaproto", name, *tables, *words)
         listed = [table for table in tables if is_plain(table) and table != "TABLES"]
