@@ -14,7 +14,11 @@ from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import ReaderName, TableState
 from deltaproto.redaction import Redactor
-from deltaproto.tables.storage.errors import StorageRefusal, classify_refusal
+from deltaproto.tables.storage.errors import (
+    StorageRefusal,
+    classify_connection,
+    classify_refusal,
+)
 from deltaproto.tables.storage.local import NO_PERMISSION_HINT, LocalLogStore
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -144,7 +148,8 @@ def find_store_refusal(error: BaseException) -> StorageRefusal | None:
     """Return a store's message, which follows the first line of deltalake's error."""
     if not isinstance(error, OSError):
         return None
-    return classify_refusal(" ".join(_ANSI.sub("", str(error)).replace("\u21b3", " ").split()))
+    text = " ".join(_ANSI.sub("", str(error)).replace("\u21b3", " ").split())
+    return classify_refusal(text) or classify_connection(text)
 
 
 def _first_line(error: BaseException) -> str:

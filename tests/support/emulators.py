@@ -88,7 +88,7 @@ def listening(command: list[str], said: str, **environment: str) -> Iterator[str
         seen = []
         for line in running.stdout:
             seen.append(line)
-            if found := re.search(rf"{said} (http://[\w.:]+)", line):
+            if found := re.search(rf"{said} (https?://[\w.:]+)", line):
                 break
         else:
             raise RuntimeError(f"{command[0]} ended: {''.join(seen)}")

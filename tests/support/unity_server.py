@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -41,7 +42,7 @@ def refused(status: int, message: str, **headers: str) -> Reply:
 class UnityServer:
     """Catalogs, schemas and tables, and what to answer to whom."""
 
-    def __init__(self, page: int = 50) -> None:
+    def __init__(self, page: int = 50, tls: ssl.SSLContext | None = None) -> None:
         self.page = page
         self.tables: dict[tuple[str, str], list[dict[str, Any]]] = {}
         self.tokens: set[str] = set()
@@ -58,6 +59,10 @@ class UnityServer:
         self.sent_tokens: set[str] = set()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
+        if tls is not None:
+            # Otherwise a failed handshake would end the server.
+            late = {"server_side": True, "do_handshake_on_connect": False}
+            self._server.socket = tls.wrap_socket(self._server.socket, **late)
         self.authority = f"127.0.0.1:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
@@ -153,9 +158,9 @@ class UnityServer:
 
 
 @contextmanager
-def unity_server(page: int = 50) -> Iterator[UnityServer]:
+def unity_server(page: int = 50, tls: ssl.SSLContext | None = None) -> Iterator[UnityServer]:
     """A running server, and its end."""
-    running = UnityServer(page)
+    running = UnityServer(page, tls)
     try:
         yield running
     finally:

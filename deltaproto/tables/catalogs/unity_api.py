@@ -113,6 +113,8 @@ class UnityApi:
         if answer.status is None:
             cause = f"{self._authority} does not answer: {answer.text}"
             hint = "check the host, its port and the network"
+            if "CERTIFICATE_VERIFY_FAILED" in answer.text:
+                hint = "set SSL_CERT_FILE to a file with the certificates of its authority"
             unreachable = CatalogUnavailable(ErrorCode.STORAGE, cause, hint)
             raise TransientError(unreachable, tries=UNREACHABLE)
         if answer.status != 200:

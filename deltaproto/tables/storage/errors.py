@@ -1,4 +1,4 @@
-"""Access errors of object stores, as a one-line cause and a hint.
+"""Access and connection errors of object stores, as a one-line cause and a hint.
 
 Sources: the lists of error codes in the documentation of S3, Azure Blob Storage and Google Cloud
 Storage; object_store's and Hadoop's texts quote them.
@@ -19,7 +19,7 @@ _DENIED = ErrorCode.PERMISSION_DENIED
 
 
 class StorageRefusal(NamedTuple):
-    """Why a store denied access."""
+    """Why a store denied access, or could not be reached."""
 
     code: ErrorCode
     cause: str
@@ -31,6 +31,8 @@ class StorageRefusal(NamedTuple):
             return TableError(
                 self.code, f"{uri} does not exist{_cause_suffix(self.cause)}", self.hint
             )
+        if self.code is ErrorCode.STORAGE:
+            return TableError(self.code, f"cannot read {uri}: {self.cause}", self.hint)
         message = f"no permission to read {uri}{_cause_suffix(self.cause)}"
         return TableError(self.code, message, self.hint)
 
@@ -95,6 +97,39 @@ _MALFORMED = re.compile(
     r"Invalid Access Key|SAS query pair|decod\w+ service account|Invalid symbol"
 )
 _STATUS = re.compile(r"(?i)status code:? ?(\d{3})|\b(403) Forbidden|\b(401) Unauthorized")
+
+
+_ENDPOINT = re.compile(r"\b(?:GET|HEAD|PUT|POST|DELETE) (https?://[^/\s]+)")
+# obstore shows the state of its client, deltalake the messages of all causes.
+_CERTIFICATE = re.compile(r"(?:InvalidCertificate\(|invalid peer certificate) *(\w+)")
+_NO_HOST = re.compile(r'failed to lookup address information:? ?([^",]+)')
+_NOT_CONNECTED = re.compile(
+    r'tcp connect error(?:",.*?message: "([^"]+)"| ((?:(?! \(os error).)+) \(os error)'
+)
+
+
+def classify_connection(text: str) -> StorageRefusal | None:
+    """Recognize a store that cannot be reached in a library's message, or return None.
+
+    Args:
+        text: on one line, with all causes.
+    """
+    endpoint = _ENDPOINT.search(text)
+    if endpoint and endpoint[1].startswith("http:") and "builder error" in text:
+        cause = "its endpoint is not encrypted, and allow_http is not set"
+        return StorageRefusal(ErrorCode.STORAGE, cause, "pass --storage-option allow_http=true")
+    to = f"cannot connect to {endpoint[1]}" if endpoint else "cannot connect to the endpoint"
+    if (found := _CERTIFICATE.search(text)) is not None:
+        hint = "check the endpoint's certificate, and this machine's clock"
+        if found[1] == "UnknownIssuer":
+            hint = "set SSL_CERT_FILE to a file with the certificates of its authority"
+        cause = f"{to}: its certificate is not trusted ({found[1]})"
+        return StorageRefusal(ErrorCode.STORAGE, cause, hint)
+    found = _NO_HOST.search(text) or _NOT_CONNECTED.search(text)
+    if found is None:
+        return None
+    cause = f"{to}: {next(filter(None, found.groups())).strip()}"
+    return StorageRefusal(ErrorCode.STORAGE, cause, "check the endpoint and the network")
 
 
 def classify_refusal(text: str) -> StorageRefusal | None:

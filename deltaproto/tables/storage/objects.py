@@ -14,7 +14,7 @@ from deltaproto.errors import ErrorCode, TableError
 from deltaproto.interrupts import interruptible
 from deltaproto.location import quote_for_shell
 from deltaproto.redaction import Redactor
-from deltaproto.tables.storage.errors import DENIED, classify_refusal
+from deltaproto.tables.storage.errors import DENIED, classify_connection, classify_refusal
 from deltaproto.tables.storage.interface import (
     STAGED_COMMITS,
     FolderEntry,
@@ -255,16 +255,12 @@ def _classify_error(uri: str, error: BaseException, options: Mapping[str, str]) 
     # "Debug source", the client's state.
     message, _, state = str(error).partition("Debug source")
     text = " ".join(message.split())
+    timed_out = "timed out" in text or "kind: Timeout" in state
     refused = classify_refusal(text)
+    if refused is None and not timed_out:
+        refused = classify_connection(" ".join(f"{text} {state}".split()))
     if refused is not None:
         return refused.on(uri)
-    timed_out = "timed out" in text or "kind: Timeout" in state
-    if "http://" in text and "builder error" in text:
-        return TableError(
-            ErrorCode.STORAGE,
-            f"cannot read {uri}: its endpoint is not encrypted, and allow_http is not set",
-            "pass --storage-option allow_http=true",
-        )
     return TableError(
         ErrorCode.TIMEOUT if timed_out else ErrorCode.STORAGE,
         f"cannot read {uri}: {_short(Redactor(options)(text[:_MOST_EXAMINED]))}",

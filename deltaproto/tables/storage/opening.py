@@ -185,8 +185,8 @@ def open_store(uri: str, options: Mapping[str, str]) -> tuple[Any, str]:
     scheme, _, rest = uri.partition("://")
     authority, _, key = rest.partition("/")
     if scheme.lower() in _PREFIXES:
-        prefix = _PREFIXES[scheme.lower()].upper()
-        around = tuple(sorted(item for item in os.environ.items() if item[0].startswith(prefix)))
+        prefixes = _PREFIXES[scheme.lower()].upper(), "SSL_CERT_"
+        around = tuple(sorted(item for item in os.environ.items() if item[0].startswith(prefixes)))
         store = _cached_store(f"{scheme}://{authority}", tuple(sorted(options.items())), around)
         return store, key.strip("/")
     if scheme.lower() not in _OTHER_SCHEMES:
