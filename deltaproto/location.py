@@ -13,8 +13,12 @@ _RESERVED = r"[^A-Za-z0-9\-._~/]"
 _NAME_PART = r"(?:[^\s./`\\]+|`(?:[^`]|``)+`)"
 _NAME = rf"{_NAME_PART}(?:\.{_NAME_PART}){{1,2}}"
 _LONGEST_LINE = 1 << 16
-CATALOG_SCHEMES = ("glue", "hms", "uc")
-"""schemes of catalogs that are reached without Spark"""
+CATALOG_SCHEMES = {
+    "glue": "glue://REGION/DATABASE",
+    "hms": "hms://HOST:PORT/DATABASE",
+    "uc": "uc://HOST/CATALOG.SCHEMA",
+}
+"""schemes of catalogs that are reached without Spark, each with the form of its addresses"""
 _HADOOP_SCHEMES = ("dbfs", "hdfs", "viewfs")
 """schemes that Hadoop, and therefore catalogs, also write with a single slash"""
 
@@ -65,7 +69,7 @@ class Location(NamedTuple):
         """The name in its catalog, with back quotes; empty for paths, URIs and whole catalogs."""
         if self.kind is LocationKind.NAME:
             return self.text
-        return self.uri.split("/", 3)[3] if self.kind is LocationKind.CATALOG else ""
+        return name_in_catalog(self.uri) if self.kind is LocationKind.CATALOG else ""
 
 
 def is_catalog_name(text: str) -> bool:
@@ -81,6 +85,11 @@ def is_remote(table: str) -> bool:
         return False
 
 
+def name_in_catalog(url: str) -> str:
+    """Return the name after the host in a catalog's URL; empty if there is none."""
+    return "/".join(url.split("/")[3:]).strip("/")
+
+
 def catalog_server(url: str) -> str:
     """Return the scheme and host of a catalog's URL, without the name that follows."""
     return "/".join(url.split("/")[:3])
@@ -94,8 +103,9 @@ def locate(table: str) -> Location:
     that path. A path to a table's `_delta_log` means the table.
 
     Raises:
-        TableError: not-found, when `table` is empty or names a file on another host;
-            permission-denied, when it contains a password or a web signature.
+        TableError: not-found, when `table` is empty, names a file on another host, or a catalog
+            without its host or region; permission-denied, when it contains a password or a
+            web signature.
     """
     if not table.strip():
         raise TableError(
@@ -127,6 +137,12 @@ def _catalog_location(table: str, scheme: str, rest: str) -> Location:
     authority, _, name = rest.partition("/")
     if "@" in authority:
         raise _credentials_error()
+    if not authority:
+        raise TableError(
+            ErrorCode.NOT_FOUND,
+            f"{table} names no {'region' if scheme == 'glue' else 'host'}",
+            f"write {CATALOG_SCHEMES[scheme]}",
+        )
     return Location(
         table, LocationKind.CATALOG, None, f"{scheme}://{authority.lower()}/{name.strip('/')}"
     )

@@ -33,6 +33,10 @@ from deltaproto.input_file import require_input
 
 _FOLDER = Path(__file__).parent / "adapters"
 _BLOCK = re.compile(r"(?m)^# /// script$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
+_NO_SUCH_VERSION = re.compile(
+    r"satisfies the requirement (?P<requirement>\S+) .*\(from versions: (?P<found>[^)]*)\)"
+)
+_SHOWN_VERSIONS = 3
 _READY = ".ready"
 _VERSION = "{version}"
 
@@ -183,9 +187,11 @@ def create_environment(requires: Sequence[str], folder: Path) -> Path:
         if (home / _READY).exists():
             return python
         shutil.rmtree(home, ignore_errors=True)
-        _run([sys.executable, "-m", "venv", str(home)], "cannot create a virtual environment")
+        if failed := _run([sys.executable, "-m", "venv", str(home)]):
+            raise EngineError("cannot create a virtual environment", failed)
         install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        _run([*install, *requires], f"cannot install {', '.join(requires)}")
+        if failed := _run([*install, *requires]):
+            raise _install_error(requires, failed)
         (home / _READY).touch()
     return python
 
@@ -229,12 +235,26 @@ def _fill_version(
     return tuple(each.replace(_VERSION, reference.version or "") for each in requires)
 
 
-def _run(command: Sequence[str], problem: str) -> None:
+def _run(command: Sequence[str]) -> str:
+    """Run a command. Return the first line that says why it failed; empty if it succeeded."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-        errors = [line for line in lines if line.lower().startswith("error")] or lines
-        raise EngineError(problem, (errors or ["no reason was reported"])[0])
+    if not done.returncode:
+        return ""
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    errors = [line for line in lines if line.lower().startswith("error")] or lines
+    return (errors or ["no reason was reported"])[0]
+
+
+def _install_error(requires: Sequence[str], failed: str) -> EngineError:
+    """Return the error for requirements that pip cannot install, from the line that says why."""
+    missing = _NO_SUCH_VERSION.search(failed)
+    if missing is None or missing["found"] == "none":
+        return EngineError(f"cannot install {', '.join(requires)}", failed)
+    newest = ", ".join(missing["found"].split(", ")[-_SHOWN_VERSIONS:])
+    return EngineError(
+        f"cannot install {missing['requirement']}: there is no such version for this Python",
+        f"the newest versions are {newest}",
+    )
 
 
 def certify(

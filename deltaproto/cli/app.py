@@ -273,7 +273,7 @@ def _option_parameter(command: Command, option: Option) -> inspect.Parameter:
         envvar=environment_variable(command.name, option.flags[0]),
         help=option.help,
         metavar=option.metavar,
-        autocompletion=_complete_from(option.words),
+        shell_complete=_complete_from(option.words),
     )
     return inspect.Parameter(
         option.name,
@@ -285,12 +285,14 @@ def _option_parameter(command: Command, option: Option) -> inspect.Parameter:
 
 def _complete_from(
     words: Callable[[], Iterable[str]] | None,
-) -> Callable[[str], list[str]] | None:
+) -> Callable[[Any, Any, str], list[str]] | None:
+    """Return a completer for click; typer's own (`autocompletion`) is case-sensitive."""
     if words is None:
         return None
 
-    def complete(incomplete: str) -> list[str]:
-        return [word for word in words() if word.startswith(incomplete)]
+    def complete(_context: Any, _parameter: Any, incomplete: str) -> list[str]:
+        typed = incomplete.lower()
+        return [word for word in words() if word.lower().startswith(typed)]
 
     return complete
 
@@ -306,7 +308,7 @@ def _argument_parameter(command: Command) -> inspect.Parameter:
     info = typer.Argument(
         metavar=argument.metavar,
         help=argument.help,
-        autocompletion=_complete_from(argument.words),
+        shell_complete=_complete_from(argument.words),
     )
     return inspect.Parameter(
         argument.name,

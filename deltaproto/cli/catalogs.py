@@ -8,7 +8,7 @@ from typing import Any
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command
 from deltaproto.cli.progress import show_waiting
-from deltaproto.errors import ExitCode, UsageError
+from deltaproto.errors import ExitCode, TableError, UsageError
 from deltaproto.fleet.catalog_check import check_catalog
 from deltaproto.location import Location, LocationKind, locate
 from deltaproto.render.catalogs import write_catalog_report
@@ -21,7 +21,10 @@ def run(values: Mapping[str, Any]) -> int:
     words = values["words"]
     if len(words) != 2 or words[0] != "test":
         raise UsageError("catalogs needs the action `test` and the URL of a catalog", _EXAMPLE)
-    location = locate(words[1])
+    try:
+        location = locate(words[1])
+    except TableError as error:
+        raise UsageError(error.message, error.hint) from None
     if location.kind is not LocationKind.CATALOG:
         raise UsageError(f"{words[1]} is not the URL of a catalog", _hint(location))
     storage = options.storage_options(values)

@@ -10,7 +10,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deltaproto.certification.client import ClientUnderTest, certify, load_roster, select_client
+from deltaproto.certification.client import (
+    ClientUnderTest,
+    certify,
+    create_environment,
+    load_roster,
+    select_client,
+)
 from deltaproto.certification.entry import build_entry, find_contradictions, known_tables
 from deltaproto.certification.fixtures.case import Kit, ReferenceTable, load_kit
 from deltaproto.certification.fixtures.make import make_kit, require_new_folder
@@ -51,6 +57,7 @@ def run(values: Mapping[str, Any]) -> int:
     if values["make_kit"] is not None:
         require_new_folder(Path(values["make_kit"]))
         if values["client"] is None:
+            _refuse_options_of_clients(values)
             _create_kit(Path(values["make_kit"]), values, show=show)
             return int(ExitCode.OK)
     for name in ("entry", "results", "output"):
@@ -58,6 +65,11 @@ def run(values: Mapping[str, Any]) -> int:
         options.require_writable(values[name], f"--{name}")
     chosen = _select_client(values)
     operations = _select_operations(values["operation"])
+    clients = _cache_folder() / "clients"
+    if values["command"] is None:
+        # A wrong version fails here, before the reference tables are created, which takes minutes.
+        with show_waiting(f"installing {chosen.reference}", show=show):
+            create_environment(chosen.requires, clients)
     kit = _open_kit(values, show=show)
     wanted = _build_filter(kit, values["only"], operations)
     is_requested = any(wanted(case, each) for case in kit.cases for each in of_case(case))
@@ -77,7 +89,7 @@ def run(values: Mapping[str, Any]) -> int:
             chosen,
             kit,
             referee,
-            _cache_folder() / "clients",
+            clients,
             command=values["command"],
             limits=ProcessLimits(seconds=values["timeout"]),
             wanted=wanted,
@@ -103,6 +115,13 @@ def run(values: Mapping[str, Any]) -> int:
             f"{values['client']} supports none of the requested operations"
         )
     return int(_exit_code(measured, values["fail_on"]))
+
+
+def _refuse_options_of_clients(values: Mapping[str, Any]) -> None:
+    for name in ("kit", "adapter", "command", "only", "operation", "entry", "results"):
+        if values[name]:
+            hint = f"pass CLIENT@VERSION, or leave out --{name}"
+            raise UsageError(f"--{name} needs a client", hint)
 
 
 def has_measurements(measured: Measurement) -> bool:

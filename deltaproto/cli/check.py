@@ -14,10 +14,16 @@ from deltaproto.cli.check_inputs import (
     compare_with_seen,
     load_baseline,
     mark_known_findings,
+    require_inventory,
     save_baseline,
 )
 from deltaproto.cli.declare import Argument, Command, Option, Panel, switch
-from deltaproto.cli.inspect import LOOK_IN_FILES, READER, read_table_names
+from deltaproto.cli.inspect import (
+    LOOK_IN_FILES,
+    READER,
+    read_table_names,
+    require_log_reader,
+)
 from deltaproto.cli.inventories import (
     ENGINE,
     MAX_AGE,
@@ -68,6 +74,7 @@ def run(values: Mapping[str, Any]) -> int:
             "--write-baseline saves findings on declared clients",
             "give --policy FILE or --client ID@VERSION",
         )
+    _refuse_unused_options(values)
     baseline, saved = load_baseline(values["baseline"])
     checker = _checker_type(values, catalog, undeclared=undeclared)(
         policy,
@@ -90,11 +97,9 @@ def run(values: Mapping[str, Any]) -> int:
         failing=values["failing"],
         limit=options.require_limit(values["limit"]),
     )
-    if (style.failing or style.details) and style.format not in _GROUPED_FORMATS:
-        named = "--failing" if style.failing else "--details"
-        raise UsageError(f"{named} is for --format text and markdown", f"leave out {named}")
     codes = {ExitCode.OK}
     names = list(read_table_names(values["tables"], allow_empty=values["allow_empty"]))
+    require_inventory(names, values)
     read = (*names, path, *values["client_file"])
     options.refuse_overwrite(values["output"], (*read, values["baseline"]))
     options.refuse_overwrite(
@@ -130,6 +135,14 @@ def run(values: Mapping[str, Any]) -> int:
         for notice in NOTICES[before:]:
             warn(notice)
     return int(ExitCode.worst(codes))
+
+
+def _refuse_unused_options(values: Mapping[str, Any]) -> None:
+    options.require_partner(values, "--seen-days", "--seen")
+    require_log_reader(values, "--look-in-files")
+    if (values["failing"] or values["details"]) and values["format"] not in _GROUPED_FORMATS:
+        named = "--failing" if values["failing"] else "--details"
+        raise UsageError(f"{named} is for --format text and markdown", f"leave out {named}")
 
 
 def _checker_type(

@@ -23,6 +23,7 @@ from deltaproto.errors import (
     ExitCode,
     SavedError,
     TableError,
+    UsageError,
     no_tables_error,
 )
 from deltaproto.fleet.inventory_reader import (
@@ -89,6 +90,19 @@ def check_tables(
                 yield unreadable_input(name, no_tables_error(name))
 
 
+def require_inventory(names: Iterable[str], values: Mapping[str, Any]) -> None:
+    """Refuse --scan if none of the names is an inventory.
+
+    Raises:
+        UsageError: naming the option.
+    """
+    if not values["scan"] or values["engine"] is EngineChoice.SPARK:
+        return
+    storage = options.storage_options(values)
+    if not any(is_inventory(name, storage) for name in names):
+        raise UsageError("--scan applies to inventories", "pass an inventory, or leave out --scan")
+
+
 def _inspect(names: Iterable[str], values: Mapping[str, Any]) -> Iterator[tuple[str, _Read]]:
     """Yield each name with a function that inspects the table of that name."""
     request = _read_request(values)
@@ -136,6 +150,19 @@ def _check_inventory(
     known: list[str],
     codes: set[ExitCode],
 ) -> Iterator[TableCheck]:
+    try:
+        yield from _check_scans(name, values, checker, known, codes)
+    except TableError as error:
+        yield unreadable_input(name, error)
+
+
+def _check_scans(
+    name: str,
+    values: Mapping[str, Any],
+    checker: Checker,
+    known: list[str],
+    codes: set[ExitCode],
+) -> Iterator[TableCheck]:
     storage = options.storage_options(values)
     inventory = open_inventory(name, values)
     state = select_newest_state(inventory, values["scan"])
@@ -143,6 +170,8 @@ def _check_inventory(
     known.extend(f"{name}: {describe_scan(scan, now)}" for scan in state.contributing)
     notices = build_scan_notices(name, state, now, parse_max_age(values))
     NOTICES.extend(notices.texts)
+    if values["look_in_files"]:
+        NOTICES.append(f"{name}: --look-in-files does not apply to inventories")
     if notices.doubtful and values["fail_on"] is FailOn.WARNING:
         codes.add(ExitCode.FINDINGS)
     if not values["scan"]:

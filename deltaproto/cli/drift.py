@@ -11,7 +11,7 @@ from deltaproto.cli.declare import Command, Option, Panel, switch
 from deltaproto.cli.inventories import ENGINE, INVENTORY, MAX_AGE, open_inventory, parse_max_age
 from deltaproto.cli.notify import post_message, require_hook
 from deltaproto.cli.progress import show_waiting, warn
-from deltaproto.errors import ExitCode, UsageError, no_tables_error
+from deltaproto.errors import ExitCode, no_tables_error
 from deltaproto.fleet.drift.attribution import CommitAttributor
 from deltaproto.fleet.inventory_reader import (
     find_uncompared_scans,
@@ -34,9 +34,8 @@ from deltaproto.render.interface import NOTICES, Format
 def run(values: Mapping[str, Any]) -> int:
     """Compare two scans, render the changes, and return the worst exit code."""
     counts = DriftCounts()
+    options.require_partner(values, "--notify-required", "--notify")
     hook = require_hook(values["notify"]) if values["notify"] else None
-    if values["notify_required"] and hook is None:
-        raise UsageError("--notify-required without --notify", "pass the address with --notify")
     storage = options.storage_options(values)
     show = options.shows_progress(values)
     with (

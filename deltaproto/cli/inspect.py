@@ -18,6 +18,7 @@ from deltaproto.render.inspection_report import InspectionReport
 
 def run(values: Mapping[str, Any]) -> int:
     """Inspect every table, render each, and return the worst exit code."""
+    require_log_reader(values, "--no-crc", "--look-in-files")
     request = ReadRequest(
         reader=values["reader"],
         version=values["version"],
@@ -47,6 +48,20 @@ def run(values: Mapping[str, Any]) -> int:
             report.add(result)
         report.close()
     return int(ExitCode.worst(codes))
+
+
+def require_log_reader(values: Mapping[str, Any], *flags: str) -> None:
+    """Refuse options of the log reader with another reader.
+
+    Raises:
+        UsageError: naming the option.
+    """
+    reader = values["reader"]
+    for flag in flags if reader in (ReaderChoice.DELTA_RS, ReaderChoice.SPARK) else ():
+        if values[flag.lstrip("-").replace("-", "_")]:
+            raise UsageError(
+                f"{flag} does not apply to --reader {reader}", f"leave out --reader, or {flag}"
+            )
 
 
 def _exit_code(result: Inspection | Unreadable, fail_on: FailOn) -> ExitCode:

@@ -121,6 +121,17 @@ def require_limit(limit: int) -> int:
     return limit
 
 
+def require_partner(values: Mapping[str, Any], flag: str, needed: str) -> None:
+    """Refuse an option that has no effect without another one.
+
+    Raises:
+        UsageError: when `flag` has a value, and `needed` has none.
+    """
+    has, helped = (bool(values[each.lstrip("-").replace("-", "_")]) for each in (flag, needed))
+    if has and not helped:
+        raise UsageError(f"{flag} needs {needed}", f"pass {needed}, or leave out {flag}")
+
+
 def parse_pairs(values: Sequence[str], flag: str, *, once: bool = False) -> dict[str, str]:
     """Parse `K=V` options into a mapping; the last value of a key wins.
 

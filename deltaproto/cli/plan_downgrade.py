@@ -27,8 +27,7 @@ def run(values: Mapping[str, Any]) -> int:
     if len(kinds) != 1 and kinds != {"--lowest", "--for-client"}:
         problem = "no goal" if not goals else f"{' and '.join(goals)} are different goals"
         raise UsageError(problem, _GOAL_HINT)
-    if values["include_enabled"] and not values["lowest"]:
-        raise UsageError("--include-enabled requires --lowest", _GOAL_HINT)
+    options.require_partner(values, "--include-enabled", "--lowest")
     users = plans.build_users(values)
     request = DowngradeRequest(
         lowest=values["lowest"],

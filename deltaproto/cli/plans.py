@@ -211,6 +211,7 @@ def build_users(values: Mapping[str, Any]) -> ClientScope:
     Raises:
         UsageError: for an invalid client, policy or access.
     """
+    options.require_partner(values, "--seen-days", "--seen")
     policy = load_local_policy(values["policy"]) if values["policy"] else None
     seen = None
     if values["seen"] is not None:

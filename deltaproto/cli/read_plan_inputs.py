@@ -82,7 +82,10 @@ def _read_named_inputs(
             yield table, found
         else:
             return
-    yield from _read_inventory_inputs(name, values)
+    try:
+        yield from _read_inventory_inputs(name, values)
+    except TableError as error:
+        yield name, error
 
 
 def _read_inventory_inputs(
@@ -95,12 +98,8 @@ def _read_inventory_inputs(
     storage = options.storage_options(values)
     questions = LocalInventoryQueries(open_inventory_tables(name, storage))
     state = select_newest_state(questions, values["scan"])
-    try:
-        require_current(name, questions, state, values["scan"], storage)
-    except TableError as error:
-        # Plan nothing: it is unknown which rows are missing or duplicated.
-        yield name, error
-        return
+    # Otherwise plan nothing: it is unknown which rows are missing or duplicated.
+    require_current(name, questions, state, values["scan"], storage)
     now, days = datetime.now(UTC), parse_max_age(values)
     for notice in build_scan_notices(name, state, now, days).texts:
         warn(notice)

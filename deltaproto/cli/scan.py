@@ -42,12 +42,8 @@ def run(values: Mapping[str, Any]) -> int:
         )
     for name, most in NUMBER_LIMITS.items():
         options.require_range(values[name], f"--{name}", most)
-    if values["keep"] and not values["inventory"]:
-        raise UsageError(
-            "--keep needs --inventory", "pass the inventory whose old scans it deletes"
-        )
-    if values["resume"] and not values["inventory"]:
-        raise UsageError("--resume needs --inventory", "pass the inventory of the scan to resume")
+    for name in ("keep", "resume", "full"):
+        options.require_partner(values, f"--{name}", "--inventory")
     if values["list_tables"] and values["resume"]:
         raise UsageError(
             "--list-tables and --resume cannot be used together",

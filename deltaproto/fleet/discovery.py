@@ -45,7 +45,7 @@ class DiscoverySource(NamedTuple):
     def named(self) -> list[str]:
         """Return the roots, lists and catalogs, independent of the working directory."""
         lists = [os.path.abspath(path) for path in self.lists]
-        roots = {locate(root).uri for root in self.roots}
+        roots = {_locate_root(root).uri for root in self.roots}
         return [
             *sorted(roots),
             *sorted(lists),

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from deltaproto.errors import TableError, UsageError
+from deltaproto.errors import ErrorCode, TableError, UsageError
 from deltaproto.fleet.schemas import Inventory, inventory_schema, require_types
 from deltaproto.identity import user_cache_folder
 from deltaproto.interrupts import interruptible, map_in_threads, reader_pool
@@ -309,13 +309,14 @@ class InventoryTables:
         see the same rows and the log is listed once.
 
         Raises:
-            UsageError: when it does not exist or cannot be read.
-            TableError: corrupt-log, when a column has a different type from what `scan` writes.
+            UsageError: when there is no inventory.
+            TableError: when it cannot be read, is missing next to other tables of the inventory, or
+                has a column of a different type from what `scan` writes.
         """
         if name not in self._read:
             table = self._table(name)
             if table is None:
-                raise missing_inventory_error(self.location.path_or_uri)
+                raise self._missing_error(name)
             require_types(name, table.schema())
             self._read[name] = table
         return self._read[name]
@@ -329,6 +330,16 @@ class InventoryTables:
         """Return True if one of its tables exists. Raises like `readable`."""
         return self._table(name) is not None
 
+    def _missing_error(self, name: Inventory) -> UsageError | TableError:
+        others = {Inventory.SCANS, Inventory.TABLES} - {name}
+        if not any(map(self.holds, others)):
+            return missing_inventory_error(self.location.path_or_uri)
+        return TableError(
+            ErrorCode.CORRUPT_LOG,
+            f"{self.location.path_or_uri}: the inventory has no table {name}",
+            "finish a stopped scan with scan --resume, otherwise scan again into a new folder",
+        )
+
     def _table(self, name: Inventory) -> Any:
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError, TableNotFoundError
@@ -339,15 +350,16 @@ class InventoryTables:
         except TableNotFoundError:
             return None
         except (DeltaError, OSError) as error:
-            cause, hint = self._store_problem(name) or (
+            found = self._store_problem(name) or TableError(
+                ErrorCode.CORRUPT_LOG,
                 self._describe_error(error),
                 "check its permissions, and that it is intact: it is a regular Delta table",
             )
-            message = f"cannot read the inventory's table {name}: {cause}"
-            raise UsageError(message, hint) from None
+            message = f"cannot read the inventory's table {name}: {found.message}"
+            raise TableError(ErrorCode(found.code), message, found.hint) from None
 
-    def _store_problem(self, name: Inventory) -> tuple[str, str] | None:
-        """Return why an object store cannot be listed, with a hint; None if it can.
+    def _store_problem(self, name: Inventory) -> TableError | None:
+        """Return why an object store cannot be listed; None if it can.
 
         deltalake reports all of its problems alike.
         """
@@ -359,7 +371,7 @@ class InventoryTables:
         try:
             open_log(location, self._options, read_ahead=True).list()
         except TableError as error:
-            return error.message, error.hint
+            return error
         return None
 
 

@@ -50,12 +50,18 @@ class InventoryQueries(ABC):
         """Return the columns of one of the inventory's tables. Raises like `rows`."""
 
     @abstractmethod
-    def rows(self, sql: str, tables: Iterable[Inventory]) -> Iterator[Mapping[str, Any]]:
+    def rows(
+        self, sql: str, tables: Iterable[Inventory], condition: str | None = None
+    ) -> Iterator[Mapping[str, Any]]:
         """Yield the rows of a query on the named tables.
 
+        Args:
+            condition: the part of the query that a user wrote.
+
         Raises:
-            UsageError: when a table cannot be read, or the query is invalid.
-            TableError: corrupt-log, when a column has a different type from what `scan` writes.
+            UsageError: when there is no inventory, or a query with a condition fails.
+            TableError: when a table cannot be read, or when a column has a different type from what
+                `scan` writes.
         """
 
     def scans(self) -> list[PastScan]:
@@ -119,9 +125,11 @@ class LocalInventoryQueries(InventoryQueries):
         """Return the table's columns. Raises like `InventoryQueries.rows`."""
         return {field.name for field in self._inventory.readable(table).schema().fields}
 
-    def rows(self, sql: str, tables: Iterable[Inventory]) -> Iterator[Mapping[str, Any]]:
+    def rows(
+        self, sql: str, tables: Iterable[Inventory], condition: str | None = None
+    ) -> Iterator[Mapping[str, Any]]:
         """Yield the rows of a query. Raises like `InventoryQueries.rows`."""
-        for batch in self.ask(sql, tables):
+        for batch in self.ask(sql, tables, condition):
             try:
                 found = batch.to_pylist()
             except (OverflowError, ValueError):
@@ -132,7 +140,9 @@ class LocalInventoryQueries(InventoryQueries):
                 ) from None
             yield from found
 
-    def ask(self, sql: str, tables: Iterable[Inventory]) -> Iterator[pa.RecordBatch]:
+    def ask(
+        self, sql: str, tables: Iterable[Inventory], condition: str | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """Yield the result of a query in batches. Raises like `InventoryQueries.rows`."""
         import pyarrow as pa
         from deltalake import QueryBuilder
@@ -154,6 +164,12 @@ class LocalInventoryQueries(InventoryQueries):
                     if column not in present and column in str(error):
                         raise missing_column_error(name, column) from None
             message = Redactor()(" ".join(str(error).split()))
+            if condition is None:
+                raise TableError(
+                    ErrorCode.CORRUPT_LOG,
+                    f"cannot read the inventory: {message}",
+                    "check that its files are complete: any Delta client can read it",
+                ) from None
             raise UsageError(
                 f"the query on the inventory failed: {message}", _QUERY_FAILED_HINT
             ) from None

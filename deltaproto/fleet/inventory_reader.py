@@ -103,12 +103,12 @@ class InventoryReader(ABC):
         schema = rows_schema(table)
         query = rows_query(self._shared, table, scan.scan_id, schema.names, where)
         if isinstance(self._shared, LocalInventoryQueries):
-            for batch in self._shared.ask(query, (table,)):
+            for batch in self._shared.ask(query, (table,), where):
                 yield pa.RecordBatch.from_arrays(
                     [batch.column(field.name).cast(field.type) for field in schema], schema=schema
                 )
             return
-        yield pa.RecordBatch.from_pylist([*self._shared.rows(query, (table,))], schema)
+        yield pa.RecordBatch.from_pylist([*self._shared.rows(query, (table,), where)], schema)
 
     @abstractmethod
     def drift(self, pair: ScanPair, detective: CommitAttributor | None) -> Iterator[Difference]:

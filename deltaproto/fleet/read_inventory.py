@@ -147,7 +147,7 @@ def read_table_rows(
         UsageError: when the inventory cannot be read, or `where` is invalid.
     """
     query = tables_query(questions, scan.scan_id, where, more)
-    for row in questions.rows(f"{query} ORDER BY t.location", TABLES_READ):
+    for row in questions.rows(f"{query} ORDER BY t.location", TABLES_READ, where):
         # An engine collects the rows of a list in any order.
         for nested, member in zip(_NESTED, ("feature", "number"), strict=True):
             if row[nested]:

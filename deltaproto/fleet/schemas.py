@@ -55,9 +55,12 @@ def is_inventory(
         return False
     if location.path is None:
         return False
-    return os.path.isdir(os.path.join(location.path, Inventory.SCANS, "_delta_log")) and not (
-        os.path.isdir(os.path.join(location.path, "_delta_log"))
-    )
+    if os.path.isdir(os.path.join(location.path, "_delta_log")):
+        return False
+    logs = {name: os.path.join(location.path, name, "_delta_log") for name in Inventory}
+    # If its first scan was stopped, an inventory has all tables but `scans`, which is written last.
+    parts = (Inventory.TABLES, Inventory.FEATURES, Inventory.FINDINGS, Inventory.ERRORS)
+    return os.path.isdir(logs[Inventory.SCANS]) or all(os.path.isdir(logs[name]) for name in parts)
 
 
 def is_table(name: str, storage_options: Mapping[str, str]) -> bool:

@@ -63,7 +63,9 @@ class SparkInventoryQueries(InventoryQueries):
         expect_rows(self._session, max((scan.tables for scan in found), default=0))
         return found
 
-    def rows(self, sql: str, tables: Iterable[Inventory]) -> Iterator[Mapping[str, Any]]:
+    def rows(
+        self, sql: str, tables: Iterable[Inventory], condition: str | None = None
+    ) -> Iterator[Mapping[str, Any]]:
         """Yield the rows of a query. Raises like `InventoryQueries.rows`."""
         yield from map(_to_mapping, sql_rows(self._session, sql))
 

@@ -209,12 +209,22 @@ def suppressed_fields(checked: TableCheck) -> list[dict[str, Any]]:
 
 
 def total(
-    tables: int, unreadable: int, verdicts: Counter[Verdict], findings: Counter[Severity]
+    tables: int,
+    unreadable: int,
+    verdicts: Counter[Verdict],
+    findings: Counter[Severity],
+    inputs: int = 0,
 ) -> str:
-    """Return one line that summarizes all tables."""
+    """Return one line that summarizes all tables.
+
+    Args:
+        inputs: the number of inventories and files that could not be read.
+    """
     judged = ", ".join(f"{verdicts[v]:,} {v}" for v in reversed(Verdict) if verdicts[v])
     found = ", ".join(f"{findings[s]:,} {s}" for s in Severity)
-    parts = [counted(tables, "table"), *([f"{unreadable:,} unreadable"] if unreadable else [])]
+    parts = [counted(tables, "table")]
+    parts += [f"{unreadable:,} unreadable"] if unreadable else []
+    parts += [counted(inputs, "unreadable input")] if inputs else []
     return f"{', '.join(parts)}; verdicts: {judged or 'none'}; findings: {found}"
 
 
@@ -229,6 +239,9 @@ class Counts:
 
     def __init__(self) -> None:
         self.tables = self.unreadable = 0
+        """tables, and the tables and inputs that could not be read"""
+        self.inputs = 0
+        """inventories and files that could not be read"""
         self.waived = self.off = 0
         """findings that the policy waives, and findings of rules that it turns off"""
         self.known = self.fixed = 0
@@ -238,7 +251,8 @@ class Counts:
 
     def add(self, checked: TableCheck) -> None:
         """Count one table."""
-        self.tables += not checked.of_policy
+        self.tables += not (checked.of_policy or checked.of_input)
+        self.inputs += checked.of_input
         self.unreadable += checked.error is not None
         self.waived += len(checked.suppressed)
         self.off += checked.silenced
@@ -250,7 +264,8 @@ class Counts:
 
     def line(self) -> str:
         """Return the summary as one line."""
-        line = total(self.tables, self.unreadable, self.verdicts, self.findings)
+        unreadable = self.unreadable - self.inputs
+        line = total(self.tables, unreadable, self.verdicts, self.findings, self.inputs)
         parts = (
             self.known and f"{self.known:,} known from the baseline",
             self.fixed and f"{self.fixed:,} fixed since",

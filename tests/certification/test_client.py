@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
@@ -20,6 +22,7 @@ from deltaproto.cli.certify import COMMAND
 from deltaproto.clients import version_scheme
 from deltaproto.clients.catalog import load_shipped_client, shipped_client_ids
 from deltaproto.errors import EngineError, UsageError
+from tests.conftest import Ran
 
 FAILING_PIP = """#!/bin/sh
 case "$2" in
@@ -136,6 +139,64 @@ def test_what_cannot_be_installed_is_said_in_one_line(
     monkeypatch.setattr(sys, "executable", str(python))
     check_failed_install(tmp_path / "clients")
     assert len(list(tmp_path.glob("clients/*/bin/python"))) == 1
+
+
+NO_SUCH_VERSION = """#!/bin/sh
+case "$2" in
+  venv) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;;
+  pip) echo "ERROR: Could not find a version that satisfies the requirement deltalake==99 \
+(from versions: $FOUND)
+ERROR: No matching distribution found for deltalake==99" >&2; exit 1 ;;
+esac
+"""
+
+
+@pytest.mark.parametrize(
+    ("found", "message", "hint"),
+    [
+        (
+            "0.9.0, 1.5.0, 1.6.0, 1.6.6",
+            "cannot install deltalake==99: there is no such version for this Python",
+            "the newest versions are 1.5.0, 1.6.0, 1.6.6",
+        ),
+        (
+            "none",
+            "cannot install deltalake==99, pyarrow",
+            "ERROR: Could not find a version that satisfies the requirement deltalake==99 "
+            "(from versions: none)",
+        ),
+    ],
+)
+def test_a_version_that_does_not_exist(
+    found: str, message: str, hint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python = tmp_path / "python"
+    python.write_text(NO_SUCH_VERSION)
+    python.chmod(0o755)
+    monkeypatch.setenv("FOUND", found)
+    monkeypatch.setattr(sys, "executable", str(python))
+    with pytest.raises(EngineError) as raised:
+        create_environment(("deltalake==99", "pyarrow"), tmp_path / "clients")
+    assert (raised.value.message, raised.value.hint) == (message, hint)
+
+
+def test_a_version_that_does_not_exist_fails_before_the_kit_is_made(
+    cli: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_kit(*_: Any, **__: Any) -> Any:
+        raise AssertionError("the kit was made")
+
+    python = tmp_path / "python"
+    python.write_text(NO_SUCH_VERSION)
+    python.chmod(0o755)
+    monkeypatch.setenv("FOUND", "1.6.6")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(sys, "executable", str(python))
+    monkeypatch.setattr("deltaproto.cli.certify._create_kit", no_kit)
+    ran = cli("certify", "deltalake/engine@99")
+    assert (ran.code, ran.out) == (3, "")
+    assert "there is no such version for this Python" in ran.err
+    assert "hint: the newest versions are 1.6.6\n" in ran.err
 
 
 @pytest.mark.slow

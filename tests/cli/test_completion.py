@@ -32,6 +32,13 @@ TYPED = {
     "conflicts --exception Concurrent": "ConcurrentAppendException",
     "rollout pa": "pause",
     "catalogs t": "test",
+    "plan-upgrade t --enable deletionv": "deletionVectors",
+    "plan-downgrade t --drop COLUMNM": "columnMapping",
+    "check t --client TRI": "trino@483",
+    "plan-upgrade t --set delta.enablechangedata": "delta.enableChangeDataFeed=",
+    "explain dp10": "DP102",
+    "features CLUS": "clustering",
+    "plan-upgrade t --isolation wr": "WriteSerializable",
 }
 
 

@@ -7,6 +7,7 @@ import itertools
 import re
 import shlex
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -467,3 +468,58 @@ def test_no_variable_of_another_command_counts_as_misspelled(
             if name := environment_variable(each.name, option.flags[0]):
                 monkeypatch.setenv(name, "1")
     assert find_misspelled_variables(command, lambda: COMMANDS) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "needed"),
+    [
+        (("check", "lake", "--seen-days", "7"), "--seen"),
+        (("plan", "lake", "--policy", "p.yaml", "--seen-days", "7"), "--seen"),
+        (("plan-upgrade", "lake", "--enable", "rowTracking", "--seen-days", "7"), "--seen"),
+        (("plan-downgrade", "lake", "--lowest", "--seen-days", "7"), "--seen"),
+        (("plan-downgrade", "lake", "--drop", "appendOnly", "--include-enabled"), "--lowest"),
+        (("drift", "inventory", "--notify-required"), "--notify"),
+        (("scan", "lake", "--full"), "--inventory"),
+        (("scan", "lake", "--keep", "9"), "--inventory"),
+        (("scan", "lake", "--resume"), "--inventory"),
+    ],
+)
+def test_an_option_without_effect_is_refused(words: tuple[str, ...], needed: str, cli: Cli) -> None:
+    flag = [word for word in words if word.startswith("--")][-1]
+    ran = cli(*words)
+    assert (ran.code, ran.out) == (2, "")
+    hint = f"pass {needed}, or leave out {flag}"
+    assert ran.err == f"error: {flag} needs {needed}\nhint: {hint}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (("check", "lake", "--client", "trino", "--scan", "x"), "--scan applies to inventories"),
+        (
+            ("check", "lake", "--reader", "delta-rs", "--look-in-files"),
+            "--look-in-files does not apply to --reader delta-rs",
+        ),
+        (
+            ("inspect", "lake", "--reader", "spark", "--look-in-files"),
+            "--look-in-files does not apply to --reader spark",
+        ),
+        (
+            ("inspect", "lake", "--reader", "delta-rs", "--no-crc"),
+            "--no-crc does not apply to --reader delta-rs",
+        ),
+    ],
+)
+def test_an_option_of_other_inputs_is_refused(words: tuple[str, ...], error: str, cli: Cli) -> None:
+    ran = cli(*words)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"error: {error}\n")
+
+
+@pytest.mark.parametrize("flag", ["--kit", "--only", "--operation", "--results"])
+def test_certify_makes_no_kit_with_an_option_that_needs_a_client(
+    flag: str, cli: Cli, tmp_path: Path
+) -> None:
+    ran = cli("certify", "--make-kit", str(tmp_path / "kit"), flag, "x")
+    assert (ran.code, ran.out) == (2, "")
+    assert f"{flag} needs a client\n" in ran.err

@@ -112,6 +112,29 @@ def test_what_is_not_a_catalog(cli: Cli) -> None:
     assert "write uc://dbc-1234.cloud.databricks.com/CATALOG" in ran.err
 
 
+@pytest.mark.parametrize(
+    ("url", "missing", "form"),
+    [
+        ("uc://", "host", "uc://HOST/CATALOG.SCHEMA"),
+        ("uc:///main", "host", "uc://HOST/CATALOG.SCHEMA"),
+        ("HMS://", "host", "hms://HOST:PORT/DATABASE"),
+        ("glue://", "region", "glue://REGION/DATABASE"),
+    ],
+)
+def test_an_address_without_a_host(
+    url: str, missing: str, form: str, cli: Cli, tmp_path: Path
+) -> None:
+    error = f"error: {url} names no {missing}\nhint: write {form}\n"
+    ran = cli("catalogs", "test", url)
+    assert (ran.code, ran.out, ran.err) == (2, "", error)
+    inventory = tmp_path / "inventory"
+    ran = cli("scan", url, "--inventory", str(inventory))
+    assert (ran.code, ran.out, ran.err) == (2, "", error)
+    assert not inventory.exists()
+    ran = cli("inspect", url)
+    assert (ran.code, f"{url} names no {missing}" in ran.out) == (3, True)
+
+
 @pytest.mark.parametrize("command", ["forecast", "report", "drift"])
 def test_a_catalog_is_no_inventory(cli: Cli, command: str) -> None:
     ran = cli(command, "uc://h/main")

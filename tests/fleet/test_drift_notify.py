@@ -130,4 +130,4 @@ def test_what_is_no_hook_is_refused_and_not_repeated(cli: Cli, tmp_path: Path, u
     assert "--notify takes the address of a webhook" in ran.err
     assert "secret" not in ran.err
     ran = cli("drift", str(tmp_path), "--notify-required")
-    assert (ran.code, "--notify-required without --notify" in ran.err) == (2, True)
+    assert (ran.code, "--notify-required needs --notify" in ran.err) == (2, True)

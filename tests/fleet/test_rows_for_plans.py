@@ -188,8 +188,10 @@ def test_tables_are_in_one_group_if_as_many_commits_precede_the_next_checkpoint(
 class Reversing(LocalInventoryQueries):
     """Queries in which every other row has its lists in reverse, as an engine may return them."""
 
-    def rows(self, sql: str, tables: Iterable[Inventory]) -> Iterator[Mapping[str, Any]]:
-        for number, found in enumerate(super().rows(sql, tables)):
+    def rows(
+        self, sql: str, tables: Iterable[Inventory], condition: str | None = None
+    ) -> Iterator[Mapping[str, Any]]:
+        for number, found in enumerate(super().rows(sql, tables, condition)):
             if number % 2:
                 for nested in ("features", "findings"):
                     found[nested].reverse()

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from deltaproto.location import CATALOG_SCHEMES, locate
+from deltaproto.location import CATALOG_SCHEMES, name_in_catalog
 
 EVERYTHING = ("*", "**")
 SAME_STORE = {"s3a": "s3", "s3n": "s3", "abfs": "abfss", "az": "abfss", "azure": "abfss"}
@@ -51,7 +51,7 @@ class TableNames:
         others: Iterable[str] = (),
     ) -> None:
         if table.partition("://")[0] in CATALOG_SCHEMES:
-            table = locate(table).name
+            table = name_in_catalog(table)
         named = table[7:-1] if table[:7].lower() == "delta.`" and table.endswith("`") else table
         where = normalize_location(
             named if location is None and _is_path(named, None) else location or ""

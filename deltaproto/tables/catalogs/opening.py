@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from deltaproto.errors import ErrorCode, TableError
 from deltaproto.location import Location
 from deltaproto.tables.catalogs.interface import CatalogClient
 
 _CREDENTIALS = ("key", "token", "sas", "secret", "profile", "credential")
-_FORMS = {
-    "glue": "glue://REGION/DATABASE",
-    "uc": "uc://HOST/CATALOG.SCHEMA",
-    "hms": "hms://HOST:PORT/DATABASE",
-}
 
 
 def open_catalog(location: Location, options: Mapping[str, str]) -> CatalogClient:
@@ -23,17 +17,11 @@ def open_catalog(location: Location, options: Mapping[str, str]) -> CatalogClien
         options: the user's storage options. Credentials in them are used instead of temporary ones.
 
     Raises:
-        TableError: when the address names no host or region, or credentials cannot be read.
+        TableError: when credentials cannot be read.
         EngineError: when the client's library is not installed.
     """
     scheme, _, rest = location.uri.partition("://")
     authority = rest.partition("/")[0]
-    if not authority:
-        raise TableError(
-            ErrorCode.NOT_FOUND,
-            f"{location.text} names no {'region' if scheme == 'glue' else 'host'}",
-            f"write {_FORMS[scheme]}",
-        )
     own = any(sign in name.lower() for name in options for sign in _CREDENTIALS)
     match scheme:
         case "uc":

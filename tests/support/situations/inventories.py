@@ -40,6 +40,29 @@ def no_scans(world: World) -> Words:
     return (where,)
 
 
+@situation("The log of an inventory's table is damaged", *ALL, "forecast")
+def damaged(world: World) -> Words:
+    where = world.inventory(world.table())
+    for commit in Path(f"{where}/scans/_delta_log").glob("*.json"):
+        commit.write_text('{"broken')
+    return (where,)
+
+
+@situation("A data file of the inventory is missing", *ALL, "forecast")
+def lost_file(world: World) -> Words:
+    where = world.inventory(world.table())
+    for file in Path(f"{where}/tables").rglob("*.parquet"):
+        file.unlink()
+    return (where,)
+
+
+@situation("A table of the inventory is missing", *ALL, "forecast")
+def lost_table(world: World) -> Words:
+    where = world.inventory(world.table())
+    shutil.rmtree(f"{where}/scans")
+    return (where,)
+
+
 @situation("Rows of the inventory are missing", *ALL, "forecast")
 def lost(world: World) -> Words:
     where = world.inventory(str(world.lake()))
