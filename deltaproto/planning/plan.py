@@ -95,7 +95,7 @@ class Step(NamedTuple):
     setting: str | None
     """the table property that sets the wait, with its value"""
     clashes: tuple[StepConflict, ...]
-    """the concurrent writes that fail, or make the step fail"""
+    """the concurrent writes that may fail, or may make the step fail"""
     streams: tuple[StreamImpact, ...]
     """the effect on streaming reads"""
     losses: tuple[str, ...]

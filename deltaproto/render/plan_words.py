@@ -29,8 +29,8 @@ _WHICH = {
     Rewrite.ALL: "every file",
 }
 _TITLES = {
-    "writer": "Concurrent writes that will fail",
-    "step": "Concurrent writes that will fail a step",
+    "writer": "Concurrent writes that may fail",
+    "step": "Concurrent writes that may make a step fail",
 }
 _EFFECTS = {
     StreamEffect.ENDS: "end permanently",

@@ -61,7 +61,7 @@ def _source(book: Book, say: Phrases) -> Iterator[Block]:
 
 
 def stop(book: Book, say: Phrases) -> Iterator[Block]:
-    """Yield the transactions that fail, with their exceptions, and the writes that fail a step."""
+    """Yield the transactions that may fail, and those that may make a step fail."""
     clashes = False
     for loser, title in (("writer", "stop.writers"), ("step", "stop.steps")):
         found: dict[tuple[str, str, tuple[str, ...]], dict[str, list[str]]] = {}
