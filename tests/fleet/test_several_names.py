@@ -176,6 +176,34 @@ def test_plans_keep_the_names_for_the_policy(cli: Cli, orders: str, tmp_path: Pa
     assert [wave["name"] for wave in waves] == ["canary"]
 
 
+@pytest.mark.parametrize("fresh", [(), ("--fresh",)])
+@pytest.mark.parametrize(
+    ("pattern", "planned"),
+    [
+        ("main.sales.orders", "main.sales.orders"),
+        ("old.shop.orders", "main.sales.orders"),
+        ("dev.ann.*", "main.sales.orders"),
+        ("main.sales.lines", "main.sales.lines"),
+        ("main.other.*", None),
+    ],
+)
+def test_patterns_match_the_names_of_tables_that_are_read_again(
+    fresh: tuple[str, ...],
+    pattern: str,
+    planned: str | None,
+    cli: Cli,
+    orders: str,
+    tmp_path: Path,
+) -> None:
+    inventory = tmp_path / "inventory"
+    scanned(cli, inventory, orders, f"{orders}/main.sales.orders")
+    rules = policy(tmp_path, f"tables:\n  {pattern}:\n    max_reader_version: 1\n")
+    ran = cli("plan", str(inventory), "--policy", rules, *fresh, "--format", "json")
+    places = {row["table"]: row["location"] for row in rows(inventory, "tables")}
+    changed = {plan["location"] for plan in ran.json["plans"] if plan["steps"]}
+    assert changed == ({places[planned]} if planned else set())
+
+
 def test_an_older_inventory_has_no_other_names(cli: Cli, orders: str, tmp_path: Path) -> None:
     inventory = tmp_path / "inventory"
     scanned(cli, inventory, orders)
