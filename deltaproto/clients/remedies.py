@@ -57,8 +57,8 @@ class Remedy(NamedTuple):
     """One remedy."""
 
     kind: str
-    """`look-in-files`, `raise-client`, `use-catalog`, `normalise`, `add-feature`, `drop-feature`
-    or `read-copy`"""
+    """`look-in-files`, `raise-client`, `use-catalog`, `normalise`, `add-feature`, `set-property`,
+    `drop-feature` or `read-copy`"""
     cost: RemedyCost
     text: str
     client: str | None = None
@@ -193,6 +193,21 @@ def _complete_features_remedy(failing: _Failing) -> Remedy | None:
     )
 
 
+def _give_row_ids_remedy(failing: _Failing) -> Remedy | None:
+    """Enable row tracking again, if only files without row ids decide."""
+    hazards = failing.table.hazards - {requirements.UNTRACKED_FILES}
+    changed = failing.table._replace(hazards=hazards)
+    if hazards == failing.table.hazards or not failing.works_on(changed):
+        return None
+    return Remedy(
+        "set-property",
+        RemedyCost.METADATA,
+        "enable row tracking again, which gives row ids to all files",
+        features=("rowTracking",),
+        command=f"deltaproto plan-upgrade {TABLE} --enable rowTracking",
+    )
+
+
 def _drop_features_remedy(failing: _Failing) -> Remedy | None:
     table, known = failing.table, failing.candidate.range
     if known is None or not failing.path.offers(failing.access):
@@ -307,6 +322,7 @@ _REMEDIES = (
     _look_in_files_remedy,
     _upgrade_remedy,
     _complete_features_remedy,
+    _give_row_ids_remedy,
     _normalize_remedy,
     _catalog_name_remedy,
     _read_copy_remedy,

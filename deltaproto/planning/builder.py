@@ -180,7 +180,9 @@ def _has_no_effect(statement: Statement, table: Table, outcome: Outcome) -> bool
     after = outcome.table
     if isinstance(statement, SetProperties):
         # Setting the mapping mode to none again would rewrite every file.
-        return (after.protocol, after.configuration) == (table.protocol, table.configuration)
+        same = (after.protocol, after.configuration) == (table.protocol, table.configuration)
+        # Enabling row tracking again gives ids to files that have none.
+        return same and not (table.untracked and after.untracked is False)
     return _is_same_table(after, table)
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.plan import Blocked
 from deltaproto.planning.predict.auto_enable import adds_preview
-from deltaproto.planning.predict.table import MAPPING_MODE, Table
+from deltaproto.planning.predict.table import MAPPING_MODE, ROW_TRACKING, Table
 from deltaproto.planning.predict.validation import CATALOG_ONLY_FEATURES, versions_for_mapping
 from deltaproto.planning.statement import (
     ClusterBy,
@@ -93,7 +93,10 @@ def _disable_if_supported(name: str, table: Table) -> list[Statement]:
 def _missing_properties(
     record: Feature, wanted: FeatureToEnable, table: Table, engine: Engine
 ) -> Mapping[str, str]:
-    """Return the properties to set, except those that are already set."""
+    """Return the properties to set, except those that are already set.
+
+    Row tracking is set again if files have no row ids, which gives them ids.
+    """
     found: dict[str, str] = {}
     for requirement in record.requires:
         if requirement.need is RequirementKind.ENABLED:
@@ -112,7 +115,8 @@ def _missing_properties(
     if isinstance(rule, PropertyIs):
         value = wanted.mode or rule.values[0]
         now = table.configuration.get(rule.key_in(table.configuration), "").strip().lower()
-        if not rule.holds(now) or (wanted.mode is not None and now != wanted.mode):
+        again = rule.key == ROW_TRACKING and table.untracked
+        if again or not rule.holds(now) or (wanted.mode is not None and now != wanted.mode):
             found[rule.key] = value
             if rule.key == MAPPING_MODE and not engine.normalizes:
                 found |= versions_for_mapping(table, {})

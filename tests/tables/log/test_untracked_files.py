@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,11 +13,19 @@ from deltaproto.inspection.interface import ReadRequest
 from deltaproto.protocol.feature import Trace
 from deltaproto.tables.log import layout_evidence
 from deltaproto.tables.log.reader import LogReader
+from tests.conftest import Ran
 from tests.support.logs import Log, add, commit_info, metadata, protocol
 
 NAMES = ["domainMetadata", "rowTracking", "v2Checkpoint"]
 MODERN = protocol(3, 7, ["v2Checkpoint"], NAMES)
 ENABLED = metadata({"delta.enableRowTracking": "true"})
+NAMED = metadata(
+    {
+        "delta.enableRowTracking": "true",
+        "delta.rowTracking.materializedRowIdColumnName": "_row-id-col-1",
+        "delta.rowTracking.materializedRowCommitVersionColumnName": "_row-commit-version-col-1",
+    }
+)
 V2_JSON = ".checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json"
 IDS: dict[str, Any] = {"baseRowId": 0, "defaultRowCommitVersion": 1}
 
@@ -108,3 +117,34 @@ def test_a_table_without_row_tracking_has_no_finding(log: Log) -> None:
     log.commit(0, protocol(1, 2), metadata(), add())
     inspection = inspect_table(log.table, ReadRequest())
     assert "DP146" not in json.dumps([each.rule for each in inspection.findings])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--set", "delta.enableRowTracking=true"),
+        ("--set", "DELTA.enablerowtracking=TRUE"),
+        ("--enable", "rowTracking"),
+    ],
+)
+def test_plan_upgrade_gives_the_files_ids(
+    words: tuple[str, ...], log: Log, cli: Callable[..., Ran]
+) -> None:
+    log.commit(0, MODERN, NAMED, add("a", baseRowId=0, stats='{"numRecords":1}'))
+    log.commit(1, add("b", stats='{"numRecords":1}'))
+    found = json.loads(cli("plan-upgrade", log.table, *words, "--format", "json").out)
+    (step,) = found["steps"]
+    assert "'delta.enableRowTracking' = 'true'" in step["sql"].replace("TRUE", "true")
+    assert step["commits"] == {"min": 2, "max": 2}
+    checked = cli("check", log.table, "--client", "delta-spark@4.4.0", "--access", "dml").out
+    command = f"deltaproto plan-upgrade {log.table} --enable rowTracking"
+    assert f"enable row tracking again, which gives row ids to all files: {command}" in checked
+
+
+def test_plan_upgrade_has_nothing_to_do_if_all_files_have_ids(
+    log: Log, cli: Callable[..., Ran]
+) -> None:
+    log.commit(0, MODERN, NAMED, add("a", baseRowId=0, stats='{"numRecords":1}'))
+    words = ("--set", "delta.enableRowTracking=true", "--enable", "rowTracking")
+    found = json.loads(cli("plan-upgrade", log.table, *words, "--format", "json").out)
+    assert (found["steps"], found["blocked"]) == ([], [])
