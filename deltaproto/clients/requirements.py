@@ -66,7 +66,7 @@ _TEXTS = {
     MAPPED_PARTITIONS: "a partition column is stored under a physical name",
     MAPPING_ADDED_LATER: "column mapping was enabled on files that have no column ids",
     UNMAPPED_COLUMNS: "column mapping is enabled, and a column has no id or no physical name",
-    MAPPED_COLLECTIONS: "column mapping is enabled, and a column has an array, a map or a variant",
+    MAPPED_COLLECTIONS: "column mapping is enabled, and a column contains an array, map or variant",
     DROPPED_COLUMNS: "column mapping is enabled, and data files may contain dropped columns",
     DUPLICATE_COLUMNS: "columns differ only in the case of their names",
     PARTITION_NOT_IN_SCHEMA: "a partition column is not in the schema",
@@ -86,9 +86,9 @@ _TEXTS = {
     HIDDEN_PARTITIONS: "the folders of data files do not show their partition values",
     STORED_PARTITIONS: "data files contain their partition columns, without partition folders",
     BINARY_PARTITIONS: "a partition column is binary",
-    RANDOM_PREFIXES: "new data files have random prefixes instead of folders of partitions",
+    RANDOM_PREFIXES: "new data files are in folders with random names, not in partition folders",
     ISO_TIMESTAMPS: "timestamps in partition values are stored in ISO 8601",
-    MIXED_TIMESTAMPS: "timestamps in partition values are stored in two forms",
+    MIXED_TIMESTAMPS: "timestamps in partition values are stored in two formats",
     BYTE_ORDER_MARK: "a commit begins with a byte order mark",
     UNSIZED_FILES: "an add action lacks the size of its data file",
     IMPOSSIBLE_SIZES: "an add action has an impossible file size",
@@ -101,11 +101,11 @@ _TEXTS = {
     MISTYPED_STATISTICS: "the statistics of a data file do not fit the types of its columns",
     MISTYPED_WITH_BOOLEANS: "the statistics of a data file do not fit the types of its columns, "
     "and a column is boolean",
-    UNBOUNDED_COLUMNS: "the statistics of a data file have no minimum or maximum of a column",
-    UNBOUNDED_BOOLEANS: "the statistics of a data file have no minimum or maximum of a boolean "
+    UNBOUNDED_COLUMNS: "the statistics of a data file lack the minimum or maximum of a column",
+    UNBOUNDED_BOOLEANS: "the statistics of a data file lack the minimum or maximum of a boolean "
     "column",
-    UNBOUNDED_LATER_COLUMNS: "the statistics of a data file have no minimum or maximum of a column "
-    "after a struct",
+    UNBOUNDED_LATER_COLUMNS: "the statistics of a data file lack the minimum or maximum of a "
+    "column after a struct",
     UNREAD_BOOLEAN_BOUNDS: "a column is boolean, and the statistics of some files were not read",
     NAN_BOUNDS: "NaN is a minimum or maximum in the statistics of a data file",
     EXPONENT_BOUNDS: "a minimum or maximum of a decimal column is stored with an exponent",

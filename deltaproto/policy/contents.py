@@ -98,7 +98,7 @@ def _constructs(text: str, columns: _Columns) -> Iterator[str]:
 
     words = ((each.value if each.quoted else each.text).casefold() for each in scan_tokens(text))
     if not columns.times.isdisjoint(words):
-        yield "cast beside a timestamp"
+        yield "cast with a timestamp column"
 
 
 @cache_by_text(1024)

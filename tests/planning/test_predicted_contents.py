@@ -134,7 +134,7 @@ def test_columns_of_an_unknown_schema_count_once_they_are_added(tmp_path: Path) 
     said = needs_after(saved, [f"{table} add columns (nothing void, list array<int>)"])
     assert shown(said) == {"type void", MAPPED_COLLECTIONS}
     said = needs_after(saved, [f"{table} add constraint c check (cast(id as int) > 0)"])
-    assert shown(said) == {"expression cast", "expression cast beside a timestamp"}
+    assert shown(said) == {"expression cast", "expression cast with a timestamp column"}
 
 
 def verdict(client: str, needs: TableRequirements) -> Verdict:

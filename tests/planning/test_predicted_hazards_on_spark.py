@@ -230,7 +230,7 @@ CASES = {
             "alter table {t} add constraint four check (WORD <> 'x')",
         ),
         added=frozenset(
-            {"expression year()", "expression cast", "expression cast beside a timestamp"}
+            {"expression year()", "expression cast", "expression cast with a timestamp column"}
         ),
     ),
     "dropped constraints": Case(

@@ -169,7 +169,9 @@ def test_a_cast_of_a_time_has_a_name() -> None:
         metadata = Metadata(
             None, schema_string=schema, configuration={"delta.constraints.c": expression}
         )
-        return requirements.EXPRESSION_PREFIX + "cast beside a timestamp" in find_contents(metadata)
+        return requirements.EXPRESSION_PREFIX + "cast with a timestamp column" in find_contents(
+            metadata
+        )
 
     assert found("cast(at as bigint) > 0")
     assert found("`n`::long > 0")

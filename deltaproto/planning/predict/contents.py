@@ -17,7 +17,7 @@ from deltaproto.protocol.metadata import Metadata
 
 _NONE = frozenset[str]()
 _CAST, _CAST_OF_TIME = (
-    requirements.EXPRESSION_PREFIX + word for word in ("cast", "cast beside a timestamp")
+    requirements.EXPRESSION_PREFIX + word for word in ("cast", "cast with a timestamp column")
 )
 
 

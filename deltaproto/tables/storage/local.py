@@ -232,7 +232,7 @@ class LocalLogStore:
         parent = os.path.dirname(self._root)
         while parent != os.path.dirname(parent):
             if os.path.isdir(os.path.join(parent, LOG_FOLDER)):
-                return f"it lies inside the Delta table {parent}; inspect that one"
+                return f"it is inside the Delta table {parent}; inspect that table"
             parent = os.path.dirname(parent)
         try:
             names = os.listdir(self._root)
