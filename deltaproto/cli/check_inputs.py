@@ -16,6 +16,7 @@ from deltaproto.cli.inventories import (
     read_seen,
 )
 from deltaproto.cli.progress import count_steps, show_waiting
+from deltaproto.cli.signals import was_interrupted
 from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.counts import counted, tables_such_as
 from deltaproto.errors import (
@@ -153,6 +154,8 @@ def _check_inventory(
     try:
         yield from _check_scans(name, values, checker, known, codes)
     except TableError as error:
+        if was_interrupted():
+            raise
         yield unreadable_input(name, error)
 
 

@@ -7,9 +7,13 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from deltaproto.cli import options
 from deltaproto.cli.declare import NO_SETTINGS, Argument, Command, Option
 from deltaproto.errors import UsageError
 from deltaproto.input_file import SETTINGS_FILE
+
+_OUTPUT_FLAGS = ("--output", "--write-baseline", "--write-policy", "--entry", "--results")
+"""options that name a file to write"""
 
 
 def add_settings(command: Command, values: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -21,12 +25,15 @@ def add_settings(command: Command, values: Mapping[str, Any]) -> Mapping[str, An
 
     Raises:
         PolicyError: when the file is invalid.
-        UsageError: when the command's argument is missing in both.
+        UsageError: when the command's argument is missing in both, or an output would overwrite
+            the file.
     """
     path = _find_file(command, values)
     merged = dict(values)
     if path is not None:
         merged["config"] = path
+        for flag in _OUTPUT_FLAGS:
+            options.refuse_overwrite(merged.get(flag[2:].replace("-", "_")), (path,), flag)
         from deltaproto.fleet.settings_file import read_settings
 
         settings = read_settings(path, os.environ)

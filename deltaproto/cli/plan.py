@@ -44,6 +44,8 @@ def run(values: Mapping[str, Any]) -> int:
         save=None if saved is None else saved.save,
         save_error=None if saved is None else saved.save_error,
     )
+    if saved is not None and saved.is_empty and not values["quiet"]:
+        print(f"no plan has steps: nothing was saved in {folder}", file=sys.stderr)
     if saved is not None and (waves := saved.assign_waves()) and not values["quiet"]:
         sizes = ", ".join(f"{wave.name}: {len(wave.tables):,}" for wave in waves)
         print(f"tables in each wave of the rollout: {sizes}", file=sys.stderr)
@@ -58,9 +60,14 @@ class _PlanFolder:
     def __init__(self, folder: str, policy: Policy | None) -> None:
         self._folder, self._policy = folder, policy
         self._rollout = None if policy is None else policy.rollout
-        self._windows = False
+        self._windows = self._failed = False
         self._planned: dict[str, tuple[RolloutTable, Cost]] = {}
         self._other_names: dict[str, tuple[str, ...]] = {}
+
+    @property
+    def is_empty(self) -> bool:
+        """True if nothing was saved."""
+        return not (self._planned or self._failed)
 
     def save(self, plan: Plan) -> None:
         """Save one plan.
@@ -89,6 +96,7 @@ class _PlanFolder:
         digest = hashlib.sha256(table.encode("utf-8", "backslashreplace")).hexdigest()[:16]
         text = json_text("plan", fields, line=False, complete=False)
         write_plan_text(text, os.path.join(self._folder, f"not-planned-{digest}.json"))
+        self._failed = True
 
     def assign_waves(self) -> tuple[Wave, ...]:
         """Save the plans of each wave, and return the waves; empty without a rollout."""

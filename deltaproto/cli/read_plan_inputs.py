@@ -11,6 +11,7 @@ from typing import Any
 from deltaproto.cli import options
 from deltaproto.cli.inventories import parse_max_age
 from deltaproto.cli.progress import count_steps, show_waiting, warn
+from deltaproto.cli.signals import was_interrupted
 from deltaproto.errors import TableError, no_tables_error
 from deltaproto.fleet.inventory_reader import (
     build_scan_notices,
@@ -85,6 +86,8 @@ def _read_named_inputs(
     try:
         yield from _read_inventory_inputs(name, values)
     except TableError as error:
+        if was_interrupted():
+            raise
         yield name, error
 
 

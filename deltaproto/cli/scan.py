@@ -77,9 +77,7 @@ def run(values: Mapping[str, Any]) -> int:
         return _list_tables(request, values)
     checker = _load_checker(values)
     # The scan reads lists while it runs.
-    options.refuse_overwrite(
-        values["output"], (*values["list"], values["policy"], values["config"])
-    )
+    options.refuse_overwrite(values["output"], (*values["list"], values["policy"]))
     with options.open_output(values["output"]) as file:
         show = options.shows_progress(values)
         with (
@@ -112,7 +110,7 @@ def _list_tables(request: ScanRequest, values: Mapping[str, Any]) -> int:
     from deltaproto.fleet.local_engine import THREADS
     from deltaproto.render.scan import write_table_list
 
-    options.refuse_overwrite(values["output"], (*values["list"], values["config"]))
+    options.refuse_overwrite(values["output"], values["list"])
     passed, entries = SkippedPlaces(), CatalogEntries()
     threads = request.parallel or THREADS
     found = discover_tables(request.source, request.storage_options, threads, passed, entries)

@@ -13,6 +13,13 @@ from deltaproto.cli.output import attached_results
 
 INTERRUPTED_EXIT_CODE = 130
 _SIGNALS = ("SIGTERM", "SIGHUP")
+_RECEIVED: list[KeyboardInterrupt] = []
+"""the interruptions of this run"""
+
+
+def was_interrupted() -> bool:
+    """Return True if this run was interrupted: an error may then be a library's word for that."""
+    return bool(_RECEIVED)
 
 
 class Terminated(KeyboardInterrupt):
@@ -40,7 +47,8 @@ def handle_termination() -> Iterator[list[KeyboardInterrupt]]:
 
     Yields the interruptions that were raised so far: a library may turn one into its own error.
     """
-    received: list[KeyboardInterrupt] = []
+    received = _RECEIVED
+    received.clear()
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         received.append(KeyboardInterrupt())

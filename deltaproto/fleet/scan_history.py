@@ -377,10 +377,18 @@ def select_pair(scans: list[PastScan], before: str | None, now: str | None) -> S
     None: the newer scan is the first of its roots and patterns.
 
     Raises:
-        UsageError: when the inventory has no scan, or not the requested one.
+        UsageError: when the inventory has no scan, or not the requested one, or when the first one
+            is not older than the second.
     """
     newer = find_scan(scans, now) if now else newest_scan(scans)
     if before is not None:
-        return ScanPair(find_scan(scans, before), newer)
+        older_one = find_scan(scans, before)
+        if scans.index(older_one) >= scans.index(newer):
+            is_same = "is the scan" if older_one == newer else "is newer than the scan"
+            raise UsageError(
+                f"scan {older_one.scan_id} {is_same} that it is compared with",
+                "choose an earlier scan or time for the start of the comparison",
+            )
+        return ScanPair(older_one, newer)
     older = [scan for scan in scans[: scans.index(newer)] if scan.extent == newer.extent]
     return ScanPair(older[-1], newer) if older else None

@@ -56,10 +56,10 @@ def parse_features_to_enable(
         name, equals, mode = word.partition("=")
         (feature,) = parse_feature_names([name], flag) or (name,)
         if equals and (feature != "columnMapping" or mode.lower() not in ("name", "id")):
-            raise UsageError(
-                f"{flag} {word}: {feature} has no such mode",
-                "only columnMapping has modes: columnMapping=name",
-            )
+            hint = f"leave out ={mode}: only columnMapping has modes"
+            if feature == "columnMapping":
+                hint = "write columnMapping=name or columnMapping=id"
+            raise UsageError(f"{flag} {word}: {feature} has no such mode", hint)
         clustered = columns if feature == "clustering" else ()
         wanted = FeatureToEnable(feature, mode.lower() or None, clustered)
         before = found.setdefault(feature, wanted)

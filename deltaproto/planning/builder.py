@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from deltaproto.planning.advice import may_be_table, shorten
-from deltaproto.planning.ddl.user_statement import ParsedStatement
+from deltaproto.planning.advice import is_same_table, may_be_table, shorten
+from deltaproto.planning.ddl.user_statement import ParsedStatement, UserStatement
 from deltaproto.planning.enable import FeatureToEnable, enabling_statements
 from deltaproto.planning.plan import Blocked
 from deltaproto.planning.predict.outcome import Outcome
+from deltaproto.planning.predict.schema import Path
 from deltaproto.planning.predict.table import (
     MIN_READER_VERSION,
     MIN_WRITER_VERSION,
@@ -68,10 +69,8 @@ class PlanBuilder:
                 Blocked(parsed.statement.feature, where, refusal.remedy, refusal.error)
             )
             return
-        if parsed.target is not None and not may_be_table(parsed.target, table):
-            note = f"The SQL names the table {'.'.join(parsed.target)}; predicted for this one."
-            if note not in self.notes:
-                self.notes.append(note)
+        notes = [] if parsed.target is None else _notes_on_target(parsed, parsed.target, table)
+        self.notes += (note for note in notes if note not in self.notes)
         if outcome.commits:
             self.parsed_by_id[id(parsed.statement)] = parsed
             self.moves.append(PredictedStatement(parsed.statement, self.table, outcome))
@@ -174,6 +173,22 @@ class PlanBuilder:
             self.notes.append(_LEVELS[level])
         if self.table.configuration.get(ISOLATION, "").lower() != level.lower():
             self.go(SetProperties({ISOLATION: level}))
+
+
+def _notes_on_target(parsed: ParsedStatement, target: Path, table: str) -> list[str]:
+    """Return notes on the name of the table in a user's statement.
+
+    Statements on rows and CREATE keep the name: it may also qualify columns, or occur in a query.
+    """
+    notes = []
+    if not may_be_table(target, table):
+        notes.append(f"The SQL names the table {'.'.join(target)}; predicted for this one.")
+    statement = parsed.statement
+    kept = isinstance(statement, UserStatement) and statement.tail is None
+    if kept and not is_same_table(target, table):
+        refused = f"`apply` and `rehearse` refuse steps that name {'.'.join(target)}"
+        notes.append(f"{refused}: write {table} instead.")
+    return notes
 
 
 def _has_no_effect(statement: Statement, table: Table, outcome: Outcome) -> bool:

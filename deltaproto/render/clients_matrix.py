@@ -166,10 +166,8 @@ def matrix_document(columns: Sequence[MatrixColumn]) -> Document:
     """Return the matrix as a document of tables."""
     clients = len({column.reference.id for column in columns})
     measured = sum(column.measured for column in columns)
-    counts = (
-        f"{counted(len(columns), 'version')} and paths of {counted(clients, 'client')}, "
-        f"{measured:,} of them measured"
-    )
+    shown = counted(len(columns), "version and path", "versions and paths")
+    counts = f"{shown} of {counted(clients, 'client')}, {measured:,} of them measured"
     sections: list[Block] = [Section("meaning", "Cell values", list(_legend()))]
     for read, title in _SIDES:
         sections.append(Section(title.lower(), title, [_matrix(columns, read=read)]))

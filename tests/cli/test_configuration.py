@@ -194,6 +194,33 @@ def test_a_settings_file_that_cannot_be_read_is_not_passed_over(
     assert refused.err.startswith("error: deltaproto.yaml: ")
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("report", "--output", "deltaproto.yaml"),
+        ("scan", "--output", "deltaproto.yaml"),
+        ("check", "--write-baseline", "deltaproto.yaml"),
+        ("inspect", "lake", "--output", "deltaproto.yaml"),
+    ],
+)
+def test_an_output_does_not_overwrite_the_settings(
+    words: tuple[str, ...], cli: Cli, folder: Path
+) -> None:
+    before = Path("deltaproto.yaml").read_text()
+    ran = cli(*words)
+    assert (ran.code, ran.out) == (2, "")
+    assert f"{words[-2]} would overwrite deltaproto.yaml" in ran.err
+    assert Path("deltaproto.yaml").read_text() == before
+
+
+def test_plans_without_steps_are_not_saved_silently(cli: Cli, folder: Path) -> None:
+    Path("policy.yaml").write_text("policy_version: 1\nclients: [delta-spark@4.4.0]\n")
+    ran = cli("plan", "--out", "plans")
+    assert ran.code == 0
+    assert "no plan has steps: nothing was saved in plans\n" in ran.err
+    assert not Path("plans").exists()
+
+
 def test_a_tilde_that_no_shell_expanded_is_refused(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -137,6 +137,8 @@ class TestGoals:
         ("words", "cause"),
         [
             (("--enable", "columnMapping=name", "columnMapping=id"), "with the modes name and id"),
+            (("--enable", "columnMapping=x"), "write columnMapping=name or columnMapping=id"),
+            (("--enable", f"{VECTORS}=x"), "leave out =x: only columnMapping has modes"),
             (("--set", "delta.appendOnly=true", "delta.appendonly=false"), "are one property"),
             (("--set", "delta.appendOnly =true"), "a space around the name delta.appendOnly"),
             (("--sql", "missing.sql"), "cannot read missing.sql: it does not exist"),

@@ -269,6 +269,15 @@ def test_formats_codes_and_times(cli: Cli, tmp_path: Path) -> None:
     lines = documents(cli("drift", str(inventory), "--since", first, "--format", "jsonl"), "drift")
     assert [(d["change"], d["until"]["scan_id"]) for d in lines] == [("table-gone", third)]
     assert "table-gone" in cli("drift", str(inventory), "--format", "markdown").out
+    for since, until, why in (
+        (third, "9998-01-01", "is the scan that it is compared with"),
+        ("9998-01-01", None, "is the scan that it is compared with"),
+        (third, first, "is newer than the scan that it is compared with"),
+    ):
+        words = ("--since", since, *(("--until", until) if until else ()))
+        refused = cli("drift", str(inventory), *words)
+        assert (refused.code, refused.out) == (2, ""), words
+        assert refused.err.startswith(f"error: scan {third} {why}\n"), words
     for wanted in ("1999-01-01", "nonsense", "2026"):
         assert cli("drift", str(inventory), "--since", wanted).code == 2, wanted
     assert (
