@@ -279,6 +279,8 @@ def test_the_matrix_of_one_client(cli: Any) -> None:
     whole = cli("clients", "trino", "--matrix", "--format", "json").json["matrix"]
     assert {cell["client"] for cell in whole} == {"trino"}
     assert len({cell["version"] for cell in whole}) > 3
+    one = cli("clients", "trino@476", "--matrix").out
+    assert "\n1 version and path of 1 client, 1 of them measured\n" in one
     assert cli("clients", "trino", "--format", "html").code == 2
     assert cli("clients", "nobody", "--matrix").code == 2
 
