@@ -157,7 +157,7 @@ def check_rows(
         more: columns that the rows must have besides those that a check needs.
 
     Raises:
-        UsageError: when the inventory cannot be read.
+        TableError: when the inventory cannot be read.
     """
     for row in read_table_rows(questions, scan, more=more):
         yield row, check_row(row, checker)

@@ -77,7 +77,7 @@ class InventoryReader(ABC):
             more: further columns of the rows.
 
         Raises:
-            UsageError: when the inventory cannot be read.
+            TableError: when the inventory cannot be read.
         """
         from deltaproto.fleet.read_inventory import read_facts
 
@@ -92,7 +92,8 @@ class InventoryReader(ABC):
             where: a condition on its columns, in the engine's SQL.
 
         Raises:
-            UsageError: when the inventory cannot be read, or `where` is invalid.
+            UsageError: when `where` is invalid.
+            TableError: when the inventory cannot be read.
         """
         import pyarrow as pa
 

@@ -130,7 +130,7 @@ def build_overview(
     """Read the newest state of all tables, and the scans before the newest one.
 
     Raises:
-        UsageError: when the inventory cannot be read.
+        TableError: when the inventory cannot be read.
         TableError: corrupt-log, when a compared scan lacks rows.
     """
     scan, known = state.scans[0], questions.scans()

@@ -144,7 +144,8 @@ def read_table_rows(
     """Yield the rows of `tables_query` by location: equal tables have equal lists.
 
     Raises:
-        UsageError: when the inventory cannot be read, or `where` is invalid.
+        UsageError: when `where` is invalid.
+        TableError: when the inventory cannot be read.
     """
     query = tables_query(questions, scan.scan_id, where, more)
     for row in questions.rows(f"{query} ORDER BY t.location", TABLES_READ, where):
@@ -181,7 +182,7 @@ def read_facts(
         more: columns that the rows must have besides those that a check needs.
 
     Raises:
-        UsageError: when the inventory cannot be read.
+        TableError: when the inventory cannot be read.
     """
     for row in read_table_rows(questions, scan, more=more):
         try:

@@ -44,7 +44,8 @@ def report_checker(
     Those are the clients that made the newest commit of a table, also returned.
 
     Raises:
-        UsageError: for an invalid client file, or an inventory that cannot be read.
+        UsageError: for an invalid client file.
+        TableError: when the inventory cannot be read.
     """
     catalog = load_local_catalog(files, policy)
     if policy is not None:
@@ -59,7 +60,7 @@ def find_last_writers(
     """Count the writers of the tables in the newest state of an inventory.
 
     Raises:
-        UsageError: when the inventory cannot be read.
+        TableError: when the inventory cannot be read.
     """
     return summarize_rows(_newest_rows(inventory, state), catalog)
 

@@ -41,7 +41,8 @@ def read_plan_inputs(
         notice: a remark on the scan's age, added to each plan.
 
     Raises:
-        UsageError: when the inventory cannot be read, or `where` is invalid.
+        UsageError: when `where` is invalid.
+        TableError: when the inventory cannot be read.
     """
     groups = RowGroups(scan, notice)
     for row in read_table_rows(questions, scan, where):

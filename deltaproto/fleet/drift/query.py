@@ -204,7 +204,7 @@ def find_drift(
         detective: finds the commits in the tables' logs; None: skip this.
 
     Raises:
-        UsageError: when the inventory cannot be read.
+        TableError: when the inventory cannot be read.
     """
     before, now = (
         unreadable_places(read_error_rows(questions, scan)) for scan in (pair.before, pair.now)

@@ -279,7 +279,7 @@ def run_forecast(
     """Return the forecast of every table in the newest state.
 
     Raises:
-        UsageError: when the inventory cannot be read.
+        TableError: when the inventory cannot be read.
     """
     tables = tuple(
         _forecast(row, facts, forecaster)

@@ -101,7 +101,7 @@ def require_stored(name: str, storage_options: Mapping[str, str]) -> StoredUses:
     """Read what the runs counted in the inventory `name`.
 
     Raises:
-        UsageError: when it is not an inventory, cannot be read, or has no run.
+        UsageError: when it is not an inventory, or has no run.
         TableError: like `read_stored`.
     """
     if not is_inventory(name, storage_options):
@@ -130,7 +130,7 @@ def read_stored(inventory: InventoryTables, *, pseudonymize: bool = False) -> St
         pseudonymize: replace the names of principals that were stored in clear text by hashes.
 
     Raises:
-        UsageError: when the inventory cannot be read.
+        TableError: when the inventory cannot be read.
         TableError: corrupt-log, when a row has values that no run writes.
     """
     uses = SeenUses(pseudonymize=pseudonymize)
