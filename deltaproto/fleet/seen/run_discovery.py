@@ -60,8 +60,8 @@ def run_discovery(
         run adds counts meanwhile, the rest is counted again.
 
     Raises:
-        UsageError: when the inventory cannot be read or written, or the executors fail.
-        TableError: corrupt-log, when the inventory has values that no run writes.
+        UsageError: when the inventory cannot be written, or the executors fail.
+        TableError: when the inventory cannot be read, or has values that no run writes.
         EngineError: when Spark does not start, or disconnects.
     """
     engine = _engine(request)
