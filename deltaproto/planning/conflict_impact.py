@@ -7,24 +7,26 @@ write conflicts": every metadata change fails every concurrent write.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
+from functools import lru_cache
 
 from deltaproto.conflicts.delta_rs import PYTHON
 from deltaproto.conflicts.matrix import (
     MatrixEngine,
+    build_cells,
     matrix_level,
 )
 from deltaproto.conflicts.operation import (
-    APPEND_OPERATIONS,
     Cell,
     Conflict,
     ExceptionName,
     Operation,
 )
 from deltaproto.counts import all_names
-from deltaproto.planning.concurrency_change import matrix_cells
+from deltaproto.planning.ddl.change_column import ChangeColumn
+from deltaproto.planning.ddl.create import CreateTable
 from deltaproto.planning.ddl.rows import RowStatement
-from deltaproto.planning.ddl.user_statement import StatementEffect, UserStatement
+from deltaproto.planning.ddl.user_statement import AddConstraint, StatementEffect, UserStatement
 from deltaproto.planning.engine import EngineName
 from deltaproto.planning.plan import (
     StepConflict,
@@ -46,17 +48,19 @@ from deltaproto.planning.writer_survival import (
 )
 from deltaproto.protocol.isolation import (
     ISOLATION_PROPERTY,
+    IsolationLevel,
     evaluate_isolation,
 )
 from deltaproto.protocol.isolation import WriterEngine as Writer
 
 _DELTA_SPARK, _DELTA_RS = EngineName.DELTA_SPARK.value, str(Writer.DELTA_RS)
+_DATABRICKS = EngineName.DATABRICKS.value
 _COMMIT_FAILED_ERROR = PYTHON.rpartition(".")[2]
 _METADATA, _PROTOCOL = str(ExceptionName.METADATA), str(ExceptionName.PROTOCOL)
 _EVERY_WRITE = "every concurrent write"
 _DOCUMENTED = "as documented, every metadata or protocol change fails concurrent writes"
 _REWRITE_OPERATIONS = ("REORG", "OPTIMIZE", REMOVE_MAPPING)
-# Commits without metadata or protocol changes; the matrices describe their conflicts.
+# Commits whose conflicts the matrices describe.
 _IN_MATRIX = {
     "WRITE": Operation.INSERT,
     "UPDATE": Operation.UPDATE,
@@ -65,8 +69,16 @@ _IN_MATRIX = {
     "MERGE": Operation.MERGE,
     "OPTIMIZE": Operation.OPTIMIZE,
     "REORG": Operation.REORG,
+    "RESTORE": Operation.RESTORE,
 }
-_DATA_OPERATIONS = frozenset(_IN_MATRIX.values())
+_DATA_OPERATIONS = frozenset(_IN_MATRIX.values()) - {Operation.RESTORE}
+_MAY_LOSE = _DATA_OPERATIONS | {Operation.METADATA_CHANGE, Operation.RESTORE}
+_MAY_WIN = _MAY_LOSE | {Operation.PROTOCOL_CHANGE}
+_WHOLE_TABLE = {
+    Operation.METADATA_CHANGE: "metadata changes",
+    Operation.PROTOCOL_CHANGE: "protocol changes",
+    Operation.RESTORE: "RESTORE",
+}
 _REMOVED_FOR_DELTA_RS = (
     "the step removes data files; deltalake 1.6.6 does not notice that an OPTIMIZE, an overwrite "
     "or a DELETE without predicate removes the same files, and rows are duplicated or reappear"
@@ -89,19 +101,19 @@ def find_step_conflicts(
         return
     effect = statement.effect if isinstance(statement, UserStatement) else None
     evolves = isinstance(effect, RowStatement) and effect.evolves
-    only_files = changes_only_files(commit.operation for commit in outcome.commits)
-    if only_files:
-        yield from _file_conflicts(effect, before, outcome)
-    if not only_files or evolves:
+    operations = [commit.operation for commit in outcome.commits]
+    only_files, restores = changes_only_files(operations), "RESTORE" in operations
+    changes = not (only_files or restores) or evolves
+    if only_files or restores:
+        yield from _lost_data_writes(effect, before, outcome)
+    if restores:
+        yield from _metadata_conflicts_elsewhere(before, outcome)
+    if only_files or restores or _reads_rows(effect):
+        yield from _failures_by_data(effect, before, outcome, changes)
+    if changes:
         yield from _metadata_conflicts(statement, before, outcome, writers)
         yield from _rewrite_conflicts(outcome)
-    yield StepConflict(
-        _DELTA_SPARK,
-        "any other metadata or protocol change",
-        _METADATA,
-        "it always conflicts with the step; the step can be run again",
-        "step",
-    )
+        yield from _failures_by_changes(before, outcome)
 
 
 def changes_only_files(operations: Iterable[str]) -> bool:
@@ -109,45 +121,101 @@ def changes_only_files(operations: Iterable[str]) -> bool:
     return _FILE_OPERATIONS.issuperset(operations)
 
 
-def _file_conflicts(
+def _lost_data_writes(
     effect: StatementEffect | None, before: Table, outcome: Outcome
 ) -> Iterator[StepConflict]:
-    """Yield the conflicts of a step that changes only data files, from the conflict matrices."""
-    steps = set(_matrix_operations(effect, outcome))
-    spark = [cell for cell in _data_cells(MatrixEngine.DELTA_SPARK, before) if cell.exceptions]
-    lost = [cell for cell in spark if cell.against in steps]
+    """Yield the writers that a change of data files fails, from the conflict matrices."""
+    steps = {*_matrix_operations(effect, outcome)}
+    lost = [
+        cell
+        for cell in _cells(MatrixEngine.DELTA_SPARK, before)
+        if cell.against in steps and (cell.operation in _MAY_LOSE or cell.conflict is Conflict.YES)
+    ]
     for who, exception, when in _merged(lost, lambda cell: cell.operation):
         yield StepConflict(_DELTA_SPARK, who, exception, when, "writer")
-    rs = _data_cells(MatrixEngine.DELTA_RS, before)
-    hit = {c.operation for c in rs if c.against in steps and c.conflict is not Conflict.NO}
-    if hit:
-        removes = steps - APPEND_OPERATIONS
-        why = _REMOVED_FOR_DELTA_RS if removes else "the step adds files that they may have to read"
+    rs = _cells(MatrixEngine.DELTA_RS, before)
+    hit = {each.operation for each in rs if each.against in steps} & _DATA_OPERATIONS
+    if hit and Operation.RESTORE not in steps:
+        adds = isinstance(effect, RowStatement) and not effect.removes
+        why = "the step adds files that they may have to read" if adds else _REMOVED_FOR_DELTA_RS
         yield StepConflict(_DELTA_RS, _in_words(hit), _COMMIT_FAILED_ERROR, why, "writer")
-    failing = [cell for cell in spark if cell.operation in steps]
+
+
+def _failures_by_data(
+    effect: StatementEffect | None, before: Table, outcome: Outcome, changes: bool
+) -> Iterator[StepConflict]:
+    """Yield what fails a step that reads or writes data files, from the conflict matrices.
+
+    Args:
+        changes: True if it also changes metadata. Then blind appends count at both levels.
+    """
+    steps = {*_matrix_operations(effect, outcome)}
+    winners = _DATA_OPERATIONS if changes else _MAY_WIN
+    level = IsolationLevel.SERIALIZABLE if changes else None
+    failing = [
+        cell
+        for cell in _cells(MatrixEngine.DELTA_SPARK, before, level)
+        if cell.operation in steps and cell.against in winners
+    ]
     for who, exception, when in _merged(failing, lambda cell: cell.against):
         why = f"{when} The step can be run again."
         yield StepConflict(_DELTA_SPARK, who, exception, why, "step")
 
 
-def _data_cells(engine: MatrixEngine, table: Table) -> Iterator[Cell]:
+def _failures_by_changes(before: Table, outcome: Outcome) -> Iterator[StepConflict]:
+    """Yield what other metadata and protocol changes do to a step that changes metadata."""
+    protocol = [_PROTOCOL] * (outcome.table.protocol != before.protocol)
+    for exception in (_METADATA, *protocol):
+        why = "it always conflicts with the step; the step can be run again"
+        who = "any other metadata or protocol change"
+        yield StepConflict(_DELTA_SPARK, who, exception, why, "step")
+    if _has_identity(before) is not False:
+        who = "INSERT and MERGE that generate identity values"
+        why = "they store the column's counter, which is metadata; the step can be run again"
+        yield StepConflict(_DELTA_SPARK, who, _METADATA, why, "step")
+
+
+def _cells(
+    engine: MatrixEngine, table: Table, level: IsolationLevel | None = None
+) -> tuple[Cell, ...]:
+    """Return the cells with exceptions for a table, or for another isolation level."""
     isolation = evaluate_isolation(table.configuration.get(ISOLATION_PROPERTY))
-    level = matrix_level(engine, isolation)
-    schema = table.schema
-    columns = None if schema is None else [column for _, column in walk_columns(schema)]
-    identity = None if columns is None else any(column.identity for column in columns)
-    for cell in matrix_cells(engine, level, frozenset(), None, identity):
-        if {cell.operation, cell.against} <= _DATA_OPERATIONS:
-            yield cell
+    level = level or matrix_level(engine, isolation)
+    return _conflicting_cells(engine, level, _has_identity(table))
+
+
+def _has_identity(table: Table) -> bool | None:
+    """Return True if the table has identity columns; None: unknown."""
+    if table.schema is not None:
+        return any(column.identity for _, column in walk_columns(table.schema))
+    return None if "identityColumns" in table.protocol.supported else False
+
+
+@lru_cache
+def _conflicting_cells(
+    engine: MatrixEngine, level: IsolationLevel, identity: bool | None
+) -> tuple[Cell, ...]:
+    cells = build_cells(engine, level, identity=identity)
+    return tuple(cell for cell in cells if cell.conflict is not Conflict.NO)
 
 
 def _matrix_operations(effect: StatementEffect | None, outcome: Outcome) -> Iterator[Operation]:
     for commit in outcome.commits:
-        if commit.operation == "WRITE" and isinstance(effect, RowStatement) and effect.removes:
-            # An overwrite removes files and adds others.
+        operation = _IN_MATRIX.get(commit.operation, Operation.METADATA_CHANGE)
+        if _reads_rows(effect) and operation in (Operation.INSERT, Operation.METADATA_CHANGE):
             yield Operation.MERGE
-        elif commit.operation in _IN_MATRIX:
-            yield _IN_MATRIX[commit.operation]
+        elif operation is not Operation.METADATA_CHANGE:
+            yield operation
+
+
+def _reads_rows(effect: StatementEffect | None) -> bool:
+    """Return True if it reads rows, which makes an INSERT or a metadata change like MERGE."""
+    match effect:
+        case RowStatement():
+            return effect.removes or effect.reads
+        case ChangeColumn():
+            return effect.sync_identity
+    return isinstance(effect, AddConstraint | CreateTable)
 
 
 def _merged(
@@ -159,10 +227,13 @@ def _merged(
         for exception in cell.exceptions:
             found.setdefault((str(exception), cell.when), set()).add(other(cell))
     for (name, when), operations in found.items():
-        yield f"{_in_words(operations)} of the same partitions or files", name, when
+        data = operations & _DATA_OPERATIONS
+        whole = [_WHOLE_TABLE[each] for each in _WHOLE_TABLE if each in operations]
+        files = [f"{_in_words(data)} of the same partitions or files"] if data else []
+        yield all_names([*files, *whole]), name, when
 
 
-def _in_words(operations: Container[Operation]) -> str:
+def _in_words(operations: Set[Operation]) -> str:
     return all_names([str(each) for each in Operation if each in operations])
 
 
@@ -185,33 +256,41 @@ def _rewrite_conflicts(outcome: Outcome) -> Iterator[StepConflict]:
 def _metadata_conflicts(
     statement: Statement, before: Table, outcome: Outcome, writers: Writers
 ) -> Iterator[StepConflict]:
-    databricks = EngineName.DATABRICKS.value
     if only_changes_clustering(statement, before):
-        yield StepConflict(
-            _DELTA_SPARK,
-            "other changes of the clustering columns",
-            str(ExceptionName.TRANSACTION),
-            "both write the same metadata domain; other writers are rebased",
-            "writer",
-        )
-        yield StepConflict(databricks, _EVERY_WRITE, _METADATA, _DOCUMENTED, "writer")
+        for loser, rest in (
+            ("writer", "other writers are rebased"),
+            ("step", "run the step again"),
+        ):
+            yield StepConflict(
+                _DELTA_SPARK,
+                "other changes of the clustering columns",
+                str(ExceptionName.TRANSACTION),
+                f"both write the same metadata domain; {rest}",
+                loser,
+            )
+        yield StepConflict(_DATABRICKS, _EVERY_WRITE, _METADATA, _DOCUMENTED, "writer")
         return
-    dropped = before.protocol.supported - outcome.table.protocol.supported
-    raised = outcome.table.protocol.supported - before.protocol.supported
-    survives = True
+    every_release = set()
     for fate in predict_writer_fates(statement, before, outcome, writers):
-        survives &= fate != fate._replace(since=None, until=None)
+        if fate.since is None and fate.until is None:
+            every_release.add(fate.exception)
         if (hit := describe_affected_writers(fate, writers)) is not None:
             yield StepConflict(_DELTA_SPARK, hit, fate.exception, fate.why, "writer")
-    if survives:
-        yield StepConflict(
-            _DELTA_SPARK,
-            "other metadata or protocol changes",
-            _PROTOCOL if raised else _METADATA,
-            "two such transactions always conflict; "
-            + describe_other_writers(before, outcome, writers),
-            "writer",
-        )
+    raised = outcome.table.protocol.supported - before.protocol.supported
+    exceptions = {_PROTOCOL} - every_release if raised else set()
+    rebased = ""
+    if not every_release:
+        exceptions.add(_METADATA)
+        rebased = f"; {describe_other_writers(before, outcome, writers)}"
+    for exception in sorted(exceptions):
+        why = f"two such transactions always conflict{rebased}"
+        who = "other metadata or protocol changes"
+        yield StepConflict(_DELTA_SPARK, who, exception, why, "writer")
+    yield from _metadata_conflicts_elsewhere(before, outcome)
+
+
+def _metadata_conflicts_elsewhere(before: Table, outcome: Outcome) -> Iterator[StepConflict]:
+    """Yield the impact of a metadata change on writers other than Delta Spark."""
     yield StepConflict(
         _DELTA_RS,
         EVERY_WRITE,
@@ -220,8 +299,9 @@ def _metadata_conflicts(
         "notice a protocol that is only lowered",
         "writer",
     )
-    exception = _PROTOCOL if dropped or raised else _METADATA
-    yield StepConflict(databricks, _EVERY_WRITE, exception, _DOCUMENTED, "writer")
+    changed = before.protocol.supported != outcome.table.protocol.supported
+    exception = _PROTOCOL if changed else _METADATA
+    yield StepConflict(_DATABRICKS, _EVERY_WRITE, exception, _DOCUMENTED, "writer")
 
 
 def predict_stream_impacts(

@@ -180,8 +180,9 @@ def test_changed_clustering_columns_meet_only_their_like() -> None:
         (each,) = parse_script(sql)
         said = each.statement.outcome(table, Engine())
         assert said.refusal is None
-        found = [c for c in find_step_conflicts(each.statement, table, said) if c.loser == "writer"]
-        assert [(c.engine, c.exception) for c in found] == [
+        found = list(find_step_conflicts(each.statement, table, said))
+        assert "ConcurrentTransactionException" in failures(sql, table)
+        assert [(c.engine, c.exception) for c in found if c.loser == "writer"] == [
             ("delta-spark", "ConcurrentTransactionException"),
             ("databricks", "MetadataChangedException"),
         ]
@@ -337,6 +338,7 @@ DATA = ("INSERT", "UPDATE", "DELETE", "MERGE", "OPTIMIZE", "REORG")
     [
         ("insert into t values (1, 'a')", Operation.INSERT),
         ("insert overwrite t values (1, 'a')", Operation.MERGE),
+        ("insert into t select id + 1, s from t", Operation.MERGE),
         ("update t set s = 'b' where id = 1", Operation.UPDATE),
         ("delete from t where id = 1", Operation.DELETE),
         ("truncate table t", Operation.DELETE),
@@ -370,6 +372,103 @@ def test_statements_that_change_only_files_conflict_as_the_matrix_says(
     on_rs = [each for each in found if each.engine == "delta-rs"]
     assert [each.exception for each in on_rs] == ["CommitFailedError"]
     assert ("INSERT" in on_rs[0].who) is (operation not in (Operation.INSERT, Operation.OPTIMIZE))
+
+
+@pytest.mark.parametrize(
+    ("sql", "removes"),
+    [
+        ("insert into t select id + 1, s from t", False),
+        ("merge into t using u on t.id = u.id when not matched then insert *", False),
+        ("merge into t using u on t.id = u.id when matched then delete", True),
+        ("insert overwrite t values (1, 'a')", True),
+        ("optimize t", True),
+    ],
+)
+def test_deltalake_misses_only_files_that_a_step_removes(sql: str, removes: bool) -> None:
+    (each,) = parse_script(sql)
+    found = find_step_conflicts(each.statement, TABLE, each.statement.outcome(TABLE, Engine()))
+    (why,) = (each.why for each in found if each.engine == "delta-rs")
+    assert ("removes data files" in why) is removes
+
+
+def failures(sql: str, table: Table) -> dict[str, set[str]]:
+    """What makes a step fail in Delta Spark, by exception."""
+    (each,) = parse_script(sql)
+    outcome = each.statement.outcome(table, Engine())
+    assert outcome.refusal is None
+    found: dict[str, set[str]] = {}
+    for clash in find_step_conflicts(each.statement, table, outcome):
+        if (clash.engine, clash.loser) == ("delta-spark", "step"):
+            found.setdefault(clash.exception, set()).add(clash.who)
+    return found
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "alter table t add constraint c check (id > 0)",
+        "alter table t alter column k sync identity",
+        "replace table t (id bigint) using delta",
+        "merge with schema evolution into t using u on t.id = u.id when matched then update set *",
+    ],
+)
+def test_a_metadata_change_that_reads_rows_fails_by_appends_at_both_levels(sql: str) -> None:
+    schema = Struct((*SCHEMA.columns, Column("k", Atomic("long"), identity=True)))
+    for level in ("Serializable", "WriteSerializable"):
+        table = TABLE.with_schema(schema).with_properties({"delta.isolationLevel": level})
+        (who,) = (w for w in failures(sql, table)["ConcurrentAppendException"] if "INSERT" in w)
+        assert "of the same partitions or files" in who
+
+
+@pytest.mark.parametrize(
+    ("sql", "exceptions"),
+    [
+        ("alter table t set tblproperties ('a' = 'b')", {"MetadataChangedException"}),
+        (
+            "alter table t set tblproperties ('delta.enableChangeDataFeed' = 'true')",
+            {"MetadataChangedException", "ProtocolChangedException"},
+        ),
+    ],
+)
+def test_two_protocol_changes_conflict_as_such(sql: str, exceptions: set[str]) -> None:
+    assert failures(sql, TABLE).keys() == exceptions
+    (each,) = parse_script(sql)
+    outcome = each.statement.outcome(TABLE, Engine())
+    found = find_step_conflicts(each.statement, TABLE, outcome)
+    changes = {c.exception for c in found if c.who == "other metadata or protocol changes"}
+    assert changes == exceptions - {"MetadataChangedException"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "feature", "fails"),
+    [
+        (Struct((*SCHEMA.columns, Column("k", Atomic("long"), identity=True))), True, True),
+        (SCHEMA, True, False),
+        (None, True, True),
+        (None, False, False),
+    ],
+)
+def test_generated_identity_values_fail_a_metadata_change(
+    schema: Struct | None, feature: bool, fails: bool
+) -> None:
+    table = Table(Protocol.carrying({"identityColumns"} if feature else set())).with_schema(schema)
+    who = failures("alter table t set tblproperties ('a' = 'b')", table)["MetadataChangedException"]
+    assert any("identity" in each for each in who) is fails
+
+
+def test_any_commit_fails_a_restore() -> None:
+    sql = "restore table t to version as of 0"
+    (who,) = failures(sql, TABLE)["ConcurrentWriteException"]
+    assert all(name in who for name in (*DATA, "metadata changes", "protocol changes", "RESTORE"))
+    (each,) = parse_script(sql)
+    found = find_step_conflicts(each.statement, TABLE, each.statement.outcome(TABLE, Engine()))
+    lost = [c for c in found if (c.engine, c.loser) == ("delta-spark", "writer")]
+    # Since 4.1, a blind append survives a RESTORE that leaves the metadata as it is.
+    assert {c.exception for c in lost if "INSERT" in c.who} == {"MetadataChangedException"}
+    assert {"DELETE", "metadata changes"} <= {
+        word for c in lost for word in ("DELETE", "metadata changes") if word in c.who
+    }
+    assert not any(c.who == EVERY_WRITE for c in lost)
 
 
 def test_rows_with_new_columns_also_change_the_metadata() -> None:

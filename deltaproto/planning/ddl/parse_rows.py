@@ -100,12 +100,11 @@ def _parse_insert(cursor: Cursor, evolves: bool) -> ParsedRowStatement:
         return ParsedRowStatement(unsupported, target, Operation.DELETE)
     # VALUES always adds rows; a query may return none.
     sure = "VALUES" in words and "SELECT" not in words
-    operation = Operation.DELETE if replaces else Operation.INSERT
-    if not replaces and _mentions_target(cursor, target, cursor.at):
-        # It reads its target table.
-        operation = Operation.MERGE
-    rows = RowStatement("WRITE", True, replaces, sure, evolves, _parse_insert_clauses(cursor))
-    return ParsedRowStatement(rows, target, operation)
+    reads = not replaces and _mentions_target(cursor, target, cursor.at)
+    operation = Operation.MERGE if reads else Operation.INSERT
+    clauses = _parse_insert_clauses(cursor)
+    rows = RowStatement("WRITE", True, replaces, sure, evolves, reads, clauses)
+    return ParsedRowStatement(rows, target, Operation.DELETE if replaces else operation)
 
 
 def _refuse_replace(words: list[str]) -> RefusedStatement | None:

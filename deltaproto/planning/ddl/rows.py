@@ -72,6 +72,8 @@ class RowStatement(NamedTuple):
     """True if it commits even without changes"""
     evolves: bool = False
     """True if it may add columns"""
+    reads: bool = False
+    """True if it adds rows of a query on the same table, and so is not a blind append"""
     words: RowClauses = RowClauses(opaque=True)
 
     @property
