@@ -34,11 +34,11 @@ _TRAIT_MARKERS = (
 
 
 def quote_if_needed(name: str) -> str:
-    """Back-quote a name unless it has only letters, digits and underscores, not only digits.
+    """Back-quote a name unless it has only letters, digits and underscores, and no digit first.
 
-    Source: Spark's `QuotingUtils.quoteIfNeeded`.
+    Source: `QuotingUtils.quoteIfNeeded` of Spark 4.
     """
-    plain = name.isascii() and name.replace("_", "a").isalnum() and not name.isdecimal()
+    plain = name.isascii() and name.replace("_", "a").isalnum() and not name[0].isdecimal()
     return name if plain else f"`{name.replace('`', '``')}`"
 
 

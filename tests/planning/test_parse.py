@@ -338,6 +338,11 @@ def test_what_delta_spark_refuses_is_not_said_of_databricks(sql: str) -> None:
         ),
         (PLAIN._replace(clustering=("id",)), "cluster by (id)", None),
         (PLAIN._replace(clustering=("id",)), "", ""),
+        (
+            PLAIN._replace(protocol=Protocol.carrying({"clustering"})).with_schema(Struct(())),
+            "partitioned by (id)",
+            "DELTA_CLUSTERING_REPLACE_TABLE_WITH_PARTITIONED_TABLE",
+        ),
         (PLAIN.with_schema(Struct(())), "", "DELTA_CREATE_TABLE_SCHEME_MISMATCH"),
         (PLAIN.with_schema(None), "", ""),
     ],
@@ -349,6 +354,14 @@ def test_a_definition_by_path_must_be_the_existing_one(
     said = each.statement.outcome(table, Engine())
     assert (said.table, said.commits) == (table, ())
     assert (said.refusal and said.refusal.error) == error
+
+
+@pytest.mark.parametrize("columns", ["id bigint default 3", "id int, z int default 3"])
+def test_the_parser_refuses_defaults_of_replaced_columns(columns: str) -> None:
+    (each,) = parse_script(f"alter table t replace columns ({columns})")
+    refusal = each.statement.outcome(PLAIN, Engine()).refusal
+    assert refusal is not None
+    assert refusal.error == "UNSUPPORTED_DEFAULT_VALUE.WITHOUT_SUGGESTION"
 
 
 def test_a_type_of_any_depth_is_read() -> None:

@@ -41,8 +41,8 @@ from deltaproto.planning.predict.table import MAPPING_MODE, Table
 from deltaproto.sql.quoting import split_name
 
 _MAP_FIRST = f"set {MAPPING_MODE} = name first"
-_CLUSTERED_BELOW = (
-    "a clustering column is below {}: Delta Spark accepts the statement, but OPTIMIZE and CLUSTER "
+_CONTAINS_CLUSTERING = (
+    "{} contains a clustering column: Delta Spark accepts the statement, but OPTIMIZE and CLUSTER "
     "BY fail afterwards; first CLUSTER BY other columns"
 )
 
@@ -187,8 +187,8 @@ class DropColumns(NamedTuple):
         if refusal is not None:
             return Outcome(table, refusal=refusal)
         change = ColumnChange("DROP COLUMNS", schema or Struct(()), known=schema is not None)
-        broken = [p for p in paths if any(_is_below(c, p) for c in table.clustering or ())]
-        warnings = tuple(_CLUSTERED_BELOW.format(dotted_path(path)) for path in broken)
+        broken = [p for p in paths if any(_is_within(c, p) for c in table.clustering or ())]
+        warnings = tuple(_CONTAINS_CLUSTERING.format(dotted_path(path)) for path in broken)
         outcome = predict_schema_change(statistics.remove_columns(table, paths), change, engine)
         if outcome.refusal is not None:
             return Outcome(table, refusal=outcome.refusal)
@@ -212,23 +212,36 @@ def _is_part(schema: Struct, path: Path) -> bool:
 
 
 def _validate_not_needed(table: Table, paths: tuple[Path, ...]) -> Refusal | None:
-    """Refuse dropping partition, clustering and referenced columns."""
-    partitions = [(column,) for column in table.partition_columns]
-    clustered = [tuple(split_name(column)) for column in table.clustering or ()]
-    for error, kind, columns in (
-        ("DELTA_UNSUPPORTED_DROP_PARTITION_COLUMN", "partitioned", partitions),
-        ("DELTA_UNSUPPORTED_DROP_CLUSTERING_COLUMN", "clustered", clustered),
-    ):
-        for path in paths:
-            if path in columns:
-                remedy = "CLUSTER BY other columns first" if kind == "clustered" else "keep it"
-                return Refusal(error, f"the table is {kind} by {dotted_path(path)}", remedy)
+    """Refuse dropping partition, clustering and referenced columns.
+
+    Delta compares the texts of names, which Spark quotes by two different rules: it does not find
+    all of these columns among those that are dropped.
+    """
+    clustered = [quoted_path(tuple(split_name(column))) for column in table.clustering or ()]
+    for path in paths:
+        name = _attribute_name(path)
+        if len(path) == 1 and path[0] in table.partition_columns:
+            error = "DELTA_UNSUPPORTED_DROP_PARTITION_COLUMN"
+            if name not in table.partition_columns:
+                # The new schema then lacks it.
+                error = "INVALID_ATTRIBUTE_NAME_SYNTAX" if "`" in path[0] else "FIELD_NOT_FOUND"
+            return Refusal(error, f"the table is partitioned by {path[0]}", "keep it")
+        if name in clustered:
+            error = "DELTA_UNSUPPORTED_DROP_CLUSTERING_COLUMN"
+            message = f"the table is clustered by {dotted_path(path)}"
+            return Refusal(error, message, "CLUSTER BY other columns first")
     return next(filter(None, (find_dependent_refusal(table, path) for path in paths)), None)
 
 
-def _is_below(column: str, path: Path) -> bool:
+def _attribute_name(path: Path) -> str:
+    """Format a path like Spark's `UnresolvedAttribute.name`."""
+    return ".".join(f"`{part}`" if "." in part else part for part in path)
+
+
+def _is_within(column: str, path: Path) -> bool:
+    """Return True for the column of a path, or a field below it."""
     parts = split_name(column)
-    return len(parts) > len(path) and all(map(is_same_name, parts, path))
+    return len(parts) >= len(path) and all(map(is_same_name, parts, path))
 
 
 class RenameColumn(NamedTuple):
@@ -311,6 +324,10 @@ class ReplaceColumns(NamedTuple):
     columns: tuple[Column, ...]
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
+        if any(column.default is not None for column in self.columns):
+            error = "UNSUPPORTED_DEFAULT_VALUE.WITHOUT_SUGGESTION"
+            message = "REPLACE COLUMNS does not accept default values"
+            return refuse(table, error, message, "set them with ALTER COLUMN")
         new = Struct(self.columns)
         twice = find_duplicate(new)
         if twice is not None:

@@ -119,6 +119,8 @@ class CreateTable(NamedTuple):
                 "use the table name, or REPLACE TABLE",
                 sure=False,
             )
+        elif (wrong := self._refuse_partitions(table)) is not None:
+            differs = wrong
         elif self._schema() != _without_type_changes(table.schema):
             differs = Refusal(
                 "DELTA_CREATE_TABLE_SCHEME_MISMATCH",
@@ -142,6 +144,15 @@ class CreateTable(NamedTuple):
             return Outcome(table, refusal=differs)
         return Outcome(table, warnings=(_NO_COMMIT,))
 
+    def _refuse_partitions(self, table: Table) -> Refusal | None:
+        if not self.partitioned or "clustering" not in table.protocol.supported:
+            return None
+        return Refusal(
+            "DELTA_CLUSTERING_REPLACE_TABLE_WITH_PARTITIONED_TABLE",
+            "a table with clustering cannot get partitions",
+            "remove PARTITIONED BY",
+        )
+
     def _refused(self, table: Table, engine: Engine) -> Refusal | None:
         wrong = self._format(engine)
         if wrong is not None:
@@ -162,12 +173,9 @@ class CreateTable(NamedTuple):
         wrong = _validate_definition(self, engine)
         if wrong is not None:
             return wrong
-        if self.partitioned and "clustering" in table.protocol.supported:
-            return Refusal(
-                "DELTA_CLUSTERING_REPLACE_TABLE_WITH_PARTITIONED_TABLE",
-                "a table with clustering cannot get partitions",
-                "remove PARTITIONED BY",
-            )
+        wrong = self._refuse_partitions(table)
+        if wrong is not None:
+            return wrong
         if table.on("delta.appendOnly"):
             return Refusal(
                 "DELTA_CANNOT_MODIFY_APPEND_ONLY",
