@@ -59,7 +59,8 @@ _COMMIT_FAILED_ERROR = PYTHON.rpartition(".")[2]
 _METADATA, _PROTOCOL = str(ExceptionName.METADATA), str(ExceptionName.PROTOCOL)
 _EVERY_WRITE = "every concurrent write"
 _DOCUMENTED = "as documented, every metadata or protocol change fails concurrent writes"
-_REWRITE_OPERATIONS = ("REORG", "OPTIMIZE", REMOVE_MAPPING)
+_COMPACTIONS = ("REORG", "OPTIMIZE")
+_REWRITE_OPERATIONS = (*_COMPACTIONS, REMOVE_MAPPING)
 # Commits whose conflicts the matrices describe.
 _IN_MATRIX = {
     "WRITE": Operation.INSERT,
@@ -108,7 +109,7 @@ def find_step_conflicts(
         yield from _lost_data_writes(effect, before, outcome)
     if restores:
         yield from _metadata_conflicts_elsewhere(before, outcome)
-    if only_files or restores or _reads_rows(effect):
+    if only_files or restores or _reads_rows(effect, outcome):
         yield from _failures_by_data(effect, before, outcome, changes)
     if changes:
         yield from _metadata_conflicts(statement, before, outcome, writers)
@@ -202,14 +203,17 @@ def _conflicting_cells(
 def _matrix_operations(effect: StatementEffect | None, outcome: Outcome) -> Iterator[Operation]:
     for commit in outcome.commits:
         operation = _IN_MATRIX.get(commit.operation, Operation.METADATA_CHANGE)
-        if _reads_rows(effect) and operation in (Operation.INSERT, Operation.METADATA_CHANGE):
+        appends = operation in (Operation.INSERT, Operation.METADATA_CHANGE)
+        if appends and _reads_rows(effect, outcome):
             yield Operation.MERGE
         elif operation is not Operation.METADATA_CHANGE:
             yield operation
 
 
-def _reads_rows(effect: StatementEffect | None) -> bool:
+def _reads_rows(effect: StatementEffect | None, outcome: Outcome) -> bool:
     """Return True if it reads rows, which makes an INSERT or a metadata change like MERGE."""
+    if any(commit.operation == REMOVE_MAPPING for commit in outcome.commits):
+        return True
     match effect:
         case RowStatement():
             return effect.removes or effect.reads
@@ -238,12 +242,14 @@ def _in_words(operations: Set[Operation]) -> str:
 
 
 def _rewrite_conflicts(outcome: Outcome) -> Iterator[StepConflict]:
-    if any(commit.operation in _REWRITE_OPERATIONS for commit in outcome.commits):
+    operations = {commit.operation for commit in outcome.commits}
+    if not operations.isdisjoint(_REWRITE_OPERATIONS):
         why = "the step rewrites data files, and both remove the same files"
         for exception in (ExceptionName.DELETE_READ, ExceptionName.DELETE_DELETE):
             yield StepConflict(
                 _DELTA_SPARK, "UPDATE, DELETE, MERGE and OPTIMIZE", str(exception), why, "writer"
             )
+    if not operations.isdisjoint(_COMPACTIONS):
         yield StepConflict(
             _DELTA_SPARK,
             "UPDATE, DELETE, MERGE and OPTIMIZE that commit while files are rewritten",
