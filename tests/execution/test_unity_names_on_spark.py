@@ -67,6 +67,30 @@ def test_a_session_with_the_name(
     assert cli("plan-upgrade", name, *SET).json["steps"] == []
 
 
+def test_a_rollout_of_an_inventory(
+    spark: SparkSession, table: str, unity: UnityServer, cli: Cli, tmp_path: Path
+) -> None:
+    name = publish(unity, spark, f"spark_catalog.{table}", table)
+    inventory, plans = str(tmp_path / "inventory"), str(tmp_path / "plans")
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(
+        "policy_version: 1\nrollout: {waves: [100%]}\ntables:\n  '**':\n    require_properties:\n"
+        "      delta.logRetentionDuration: interval 60 days\n"
+    )
+    assert cli("scan", f"uc://{unity.authority}", "--inventory", inventory).code == 0
+    planned = cli("plan", inventory, "--policy", str(policy), "--out", plans)
+    assert planned.code == 0, planned.out + planned.err
+    ran = cli("apply", plans, "--policy", str(policy), "--yes")
+    assert ran.code == 0, ran.out + ran.err
+    (properties,) = spark.sql(f"describe detail {table}").select("properties").collect()
+    assert properties[0]["delta.logRetentionDuration"] == "interval 60 days"
+    unity.tables.clear()
+    publish(unity, spark, f"spark_catalog.{table}", table)
+    status = cli("status", plans, "--format", "json").json["rollout"]
+    assert [each["table"] for each in status["waves"][0]["tables"]] == [name]
+    assert status["status"] == "done"
+
+
 def test_sessions_without_the_name(
     spark: SparkSession, table: str, unity: UnityServer, cli: Cli, tmp_path: Path
 ) -> None:

@@ -45,6 +45,7 @@ _REFUSED = (
 """errors that reject the credentials themselves, so every other request would fail, too"""
 _DENIED = ("AccessDeniedException", "AccessDenied", "NotAuthorized")
 _HINT = "check AWS_PROFILE or the keys in the environment; `aws sts get-caller-identity` shows them"
+_CONNECTIONS = 32
 _OPTIONS = {
     "access_key_id": "aws_access_key_id",
     "secret_access_key": "aws_secret_access_key",
@@ -235,7 +236,10 @@ def _open(
     given = {key.lower().removeprefix("aws_"): value for key, value in options}
     # Retries are counted, and paced by our clock.
     config = Config(
-        retries={"total_max_attempts": 1, "mode": "standard"}, connect_timeout=10, read_timeout=60
+        retries={"total_max_attempts": 1, "mode": "standard"},
+        connect_timeout=10,
+        read_timeout=60,
+        max_pool_connections=_CONNECTIONS,
     )
     try:
         session = Session(profile=given.get("profile"))
