@@ -17,7 +17,6 @@ from deltaproto.tables.storage import LogStore, open_log
 if TYPE_CHECKING:
     from deltaproto.tables.catalogs.interface import CatalogTable
 
-
 _SILENT: set[str] = set()
 """catalogs that did not answer this process: each request to one may take minutes"""
 
@@ -96,11 +95,15 @@ def open_scanned_log(
         TableError: when the location is not one that can be read.
     """
     if address is not None and catalog_server(address) not in _SILENT:
+        from deltaproto.tables.catalogs.interface import CatalogUnavailable
+
         try:
             return resolve_name(locate(address), storage_options).open_log(location.text)
-        except TableError as error:
+        except CatalogUnavailable as error:
             if error.code is ErrorCode.STORAGE:
                 _SILENT.add(catalog_server(address))
+        except TableError:
+            pass
     return OpenedLog(location, open_log(location, storage_options, read_ahead=True))
 
 
