@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -148,3 +149,18 @@ def test_plan_upgrade_has_nothing_to_do_if_all_files_have_ids(
     words = ("--set", "delta.enableRowTracking=true", "--enable", "rowTracking")
     found = json.loads(cli("plan-upgrade", log.table, *words, "--format", "json").out)
     assert (found["steps"], found["blocked"]) == ([], [])
+
+
+@pytest.mark.parametrize("command", ["plan", "plan-downgrade"])
+def test_a_plan_that_drops_row_tracking_names_the_better_statement(
+    command: str, log: Log, cli: Callable[..., Ran], tmp_path: Path
+) -> None:
+    log.commit(0, MODERN, NAMED, add("a", baseRowId=0, stats='{"numRecords":1}'))
+    log.commit(1, add("b", stats='{"numRecords":1}'))
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(
+        "policy_version: 1\nclients:\n  - client: delta-spark@4.4.0\n    access: [dml]\n"
+    )
+    found = json.loads(cli(command, log.table, "--policy", str(policy), "--format", "json").out)
+    assert [step["feature"] for step in found["steps"]] == ["rowTracking"]
+    assert any("plan-upgrade TABLE --enable rowTracking" in text for text in found["warnings"])
