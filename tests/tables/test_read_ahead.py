@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto.errors import ErrorCode, TableError
+from deltaproto.fleet.seen.log_files import _Bucket
 from deltaproto.plan_inputs.from_log import load_plan_input
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.tables.storage import read_ahead
@@ -269,3 +270,33 @@ def test_tables_of_a_rollout_are_read_at_the_same_time(
     assert [(each["table"], each["status"]) for each in wave["tables"]] == [
         (name, "ready") for name in tables
     ]
+
+
+ACCESS = (
+    "owner lake [29/Nov/2026:10:00:00 +0000] 10.0.0.1 ann ABC REST.GET.OBJECT "
+    '{key} "GET /{key} HTTP/1.1" 200 - 1 1 1 1 "-" "deltalake-python/1.0" - x= SigV4 TLS '
+    "AuthHeader lake.s3.amazonaws.com TLSv1.3 - -\n"
+)
+
+
+@pytest.mark.storage
+def test_small_files_of_an_access_log_are_fetched_at_the_same_time(
+    cli: Cli, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uri = lake.upload(table(tmp_path / "t", commits=2), "seen/t")
+    line = ACCESS.format(key=f"seen/t/_delta_log/{commit(0)}")
+    for name, lines in (("a", 2), ("b", 3), ("large", 10_000), ("z", 5)):
+        lake.put(f"access/{name}", (line * lines).encode())
+    together, fetch = threading.Barrier(3), _Bucket._fetch
+
+    def fetching(bucket: _Bucket, root: str, path: str, start: int, end: int) -> bytes:
+        if not path.endswith("large"):
+            together.wait(60)
+        return fetch(bucket, root, path, start, end)
+
+    monkeypatch.setattr(_Bucket, "_fetch", fetching)
+    words = ("discover", uri, "--no-store", "--access-log", uri.replace("seen/t", "access"))
+    done = cli(*words, "--format", "json", *lake.words())
+    assert done.code == 0, done.out + done.err
+    (source,) = (each for each in done.json["sources"] if each["name"] != "table logs")
+    assert source["lines"] == source["matched"] == 10_010

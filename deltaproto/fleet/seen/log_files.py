@@ -11,7 +11,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
-from io import BufferedReader, TextIOWrapper
+from io import BufferedReader, BytesIO, TextIOWrapper
 from typing import IO, Any, NamedTuple, cast
 
 from deltaproto.errors import ErrorCode, TableError
@@ -24,8 +24,10 @@ from deltaproto.fleet.seen.system_tables import (
     read_parquet,
 )
 from deltaproto.input_file import open_input
+from deltaproto.interrupts import interruptible
 from deltaproto.location import LocationKind, locate
 from deltaproto.protocol.decoding import decode_json
+from deltaproto.tables.storage.objects import WINDOW_BYTES
 
 _LONGEST = 256 << 20
 """bytes of a line, or of a JSON document: one line of CloudTrail has thousands of records"""
@@ -77,6 +79,23 @@ class LogFile(NamedTuple):
         as_is = "://" in self.name or self.requests is not None
         name = self.name if as_is else os.path.abspath(self.name)
         return CountedFile(name, self.size)
+
+    @property
+    def small_object(self) -> bool:
+        """Whether one request to a store returns the whole file."""
+        remote = "://" in self.name and self.requests is None
+        return remote and self.size is not None and self.size <= WINDOW_BYTES
+
+    def fetched(self) -> LogFile:
+        """Return the file in memory if it is a small object that can be read now, or itself."""
+        if not self.small_object:
+            return self
+        try:
+            with self.open() as file:
+                content = file.read()
+        except (TableError, OSError):
+            return self
+        return self._replace(open=lambda: BufferedReader(BytesIO(content)))
 
 
 def find_files(name: str, options: Mapping[str, str]) -> Iterator[LogFile]:
@@ -171,8 +190,9 @@ class _Bucket:
 
         from deltaproto.tables.storage.objects import translate_store_errors
 
+        part = partial(obstore.get_range, self.opened[0], path, start=start, end=end)
         with translate_store_errors(root + path, self._options):
-            return bytes(obstore.get_range(self.opened[0], path, start=start, end=end))
+            return bytes(interruptible(part))
 
 
 class Span(NamedTuple):

@@ -33,6 +33,7 @@ from deltaproto.fleet.seen.read_traces import ReadTraces
 from deltaproto.fleet.seen.system_tables import table_name_key
 from deltaproto.fleet.seen.user_agents import NO_AGENT, identify_agent, product_of
 from deltaproto.fleet.seen.uses import Client, Mark, PrincipalKind, SeenUses, shorten
+from deltaproto.interrupts import work_ahead
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.protocol.writers import Confidence
 from deltaproto.sql.quoting import name_in_statements
@@ -248,9 +249,13 @@ def count_here(
     since: int | None,
     seen: Callable[[int], None],
 ) -> None:
-    """Count files in this process, one at a time."""
-    for each in files:
-        total.add(each, matcher, since, seen)
+    """Count files in this process, one at a time. Small files on object stores are read ahead."""
+
+    def fetch(each: FileToCount) -> FileToCount:
+        return each._replace(file=each.file.fetched())
+
+    for _, fetched in work_ahead(fetch, files, lambda each: each.file.small_object):
+        total.add(fetched(), matcher, since, seen)
 
 
 def add_access_log(

@@ -24,7 +24,7 @@ from deltaproto.tables.storage.interface import (
 from deltaproto.tables.storage.opening import open_store
 from deltaproto.tables.storage.read_ahead import ListedFile, SmallFiles
 
-_WINDOW_BYTES = 1024 * 1024
+WINDOW_BYTES = 1024 * 1024
 
 
 class RangeFile(RawIOBase):
@@ -72,11 +72,11 @@ class RangeFile(RawIOBase):
         for window in (self._tail, self._last):
             if window and window[0] <= start and end <= window[0] + len(window[1]):
                 return window[1][start - window[0] : end - window[0]]
-        tail = max(0, self._size - _WINDOW_BYTES)
+        tail = max(0, self._size - WINDOW_BYTES)
         if start >= tail:
             self._tail = tail, self._fetch(tail, self._size)
             return self._tail[1][start - tail : end - tail]
-        upto = min(max(end, start + _WINDOW_BYTES), self._size)
+        upto = min(max(end, start + WINDOW_BYTES), self._size)
         self._last = start, self._fetch(start, upto)
         return self._last[1][: end - start]
 
