@@ -1,4 +1,4 @@
-"""Connections to object stores and catalogs that fail, and certificates of an own authority."""
+"""Connections to object stores and catalogs that fail, and certificates of a private authority."""
 
 from __future__ import annotations
 
