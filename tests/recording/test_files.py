@@ -108,6 +108,16 @@ class TestDifferences:
     def test_times_and_random_names_do_not_count(self, old: str, new: str) -> None:
         assert self.changed(lambda recording: self.content(recording, old, new)) is None
 
+    def test_sizes_in_the_metrics_of_a_rewrite_do_not_count(self) -> None:
+        def rewrite(size: int, count: int = 1) -> Any:
+            sizes = {"min": size, "max": size, "avg": size, "totalFiles": count, "totalSize": size}
+            found = copy.deepcopy(recording())
+            found["actions"][0]["result"] = [{"filesAdded": sizes, "other": {"min": count}}]
+            return found
+
+        assert files.difference(rewrite(1425), rewrite(1427)) is None
+        assert files.difference(rewrite(1425), rewrite(1425, count=2)) is not None
+
     def test_what_spark_does_counts(self) -> None:
         def each(action: Any) -> Any:
             return lambda recording: action(recording["actions"][0])
