@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from deltaproto.cli import options
-from deltaproto.cli.declare import NO_SETTINGS, Argument, Command, Option
+from deltaproto.cli.declare import NO_SETTINGS, Argument, Command, Option, option_name
 from deltaproto.errors import UsageError
 from deltaproto.input_file import SETTINGS_FILE
 
@@ -33,7 +33,7 @@ def add_settings(command: Command, values: Mapping[str, Any]) -> Mapping[str, An
     if path is not None:
         merged["config"] = path
         for flag in _OUTPUT_FLAGS:
-            options.refuse_overwrite(merged.get(flag[2:].replace("-", "_")), (path,), flag)
+            options.refuse_overwrite(merged.get(option_name(flag)), (path,), flag)
         from deltaproto.fleet.settings_file import read_settings
 
         settings = read_settings(path, os.environ)

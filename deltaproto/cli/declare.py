@@ -14,10 +14,11 @@ from deltaproto.errors import ExitCode, UsageError
 
 def environment_name(flag: str) -> str:
     """Return the environment variable of a long flag."""
-    return f"DELTAPROTO_{_option_name(flag).upper()}"
+    return f"DELTAPROTO_{option_name(flag).upper()}"
 
 
-def _option_name(flag: str) -> str:
+def option_name(flag: str) -> str:
+    """Return the name of a flag's value, as a command receives it."""
     return flag.lstrip("-").replace("-", "_")
 
 
@@ -72,7 +73,7 @@ class Option(NamedTuple):
 
     @property
     def _bare(self) -> str:
-        return _option_name(self.flags[0])
+        return option_name(self.flags[0])
 
 
 def switch(*flags: str, help: str, panel: Panel) -> Option:

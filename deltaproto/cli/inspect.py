@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from deltaproto.cli import options
-from deltaproto.cli.declare import Argument, Command, Option, Panel, switch
+from deltaproto.cli.declare import Argument, Command, Option, Panel, option_name, switch
 from deltaproto.cli.progress import show_waiting, track_items
 from deltaproto.errors import ExitCode, UsageError, no_tables_error
 from deltaproto.inspection import Inspection, ReadRequest, Unreadable, inspect_ahead, uses_spark
@@ -58,7 +58,7 @@ def require_log_reader(values: Mapping[str, Any], *flags: str) -> None:
     """
     reader = values["reader"]
     for flag in flags if reader in (ReaderChoice.DELTA_RS, ReaderChoice.SPARK) else ():
-        if values[flag.lstrip("-").replace("-", "_")]:
+        if values[option_name(flag)]:
             raise UsageError(
                 f"{flag} does not apply to --reader {reader}", f"leave out --reader, or {flag}"
             )

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
 from deltaproto.cli import completion
-from deltaproto.cli.declare import NO_SETTINGS, Option, Panel, switch
+from deltaproto.cli.declare import NO_SETTINGS, Option, Panel, option_name, switch
 from deltaproto.cli.output import TruncateOnFirstWrite, unwritten_error, write_at_end
 from deltaproto.cli.progress import warn
 from deltaproto.counts import counted
@@ -127,7 +127,7 @@ def require_partner(values: Mapping[str, Any], flag: str, needed: str) -> None:
     Raises:
         UsageError: when `flag` has a value, and `needed` has none.
     """
-    has, helped = (bool(values[each.lstrip("-").replace("-", "_")]) for each in (flag, needed))
+    has, helped = (bool(values[option_name(each)]) for each in (flag, needed))
     if has and not helped:
         raise UsageError(f"{flag} needs {needed}", f"pass {needed}, or leave out {flag}")
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from deltaproto.cli import completion, options, plans
-from deltaproto.cli.declare import Command, Option, Panel, switch
+from deltaproto.cli.declare import Command, Option, Panel, option_name, switch
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.plan_inputs.parse_goal import parse_feature_names, parse_version_pair
 from deltaproto.plan_inputs.planners import client_downgrade_planner, downgrade_planner
@@ -21,7 +21,7 @@ _GOAL_HINT = f"one of {', '.join(_GOAL_FLAGS)}"
 
 def run(values: Mapping[str, Any]) -> int:
     """Plan the downgrade of every table."""
-    goals = [flag for flag in _GOAL_FLAGS if values[flag.lstrip("-").replace("-", "_")]]
+    goals = [flag for flag in _GOAL_FLAGS if values[option_name(flag)]]
     # A policy and clients from the command line form one goal: all of these clients.
     kinds = {"--for-client" if flag == "--policy" else flag for flag in goals}
     if len(kinds) != 1 and kinds != {"--lowest", "--for-client"}:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from deltaproto.cli import completion, options, plans
-from deltaproto.cli.declare import Command, Option, Panel
+from deltaproto.cli.declare import Command, Option, Panel, option_name
 from deltaproto.cli.plan_downgrade import FOR_CLIENT, PROTOCOL, is_feature
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.plan_inputs.from_log import with_restored_versions
@@ -26,7 +26,7 @@ _GOAL_FLAGS = ("--enable", "--set", "--protocol", "--isolation", "--cluster-by",
 
 def run(values: Mapping[str, Any]) -> int:
     """Plan the upgrade of every table."""
-    if not any(values[flag.lstrip("-").replace("-", "_")] for flag in _GOAL_FLAGS):
+    if not any(values[option_name(flag)] for flag in _GOAL_FLAGS):
         raise UsageError("no change requested", f"one of {', '.join(_GOAL_FLAGS)}")
     users = plans.build_users(values)
     request = UpgradeRequest(

@@ -16,7 +16,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from deltaproto.errors import ErrorCode, TableError, UsageError
-from deltaproto.fleet.schemas import Inventory, inventory_schema, require_types
+from deltaproto.fleet.schemas import (
+    SCAN_PARTS,
+    Inventory,
+    inventory_schema,
+    missing_inventory_error,
+    require_types,
+)
 from deltaproto.identity import user_cache_folder
 from deltaproto.interrupts import interruptible, map_in_threads, reader_pool
 from deltaproto.location import Location, LocationKind, locate
@@ -28,7 +34,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-_PARTS = (Inventory.TABLES, Inventory.FEATURES, Inventory.FINDINGS, Inventory.ERRORS)
 PARTITION = "scan_id"
 _R = TypeVar("_R")
 
@@ -85,17 +90,17 @@ class InventoryTables:
         scan_id = str(scan["scan_id"])
 
         def add_part(name: Inventory) -> None:
-            if not self._holds(name, scan_id):
+            if scan_id not in self.scan_ids(name):
                 wanted = inventory_schema(name)
                 self.append(
                     name, lambda: pa.RecordBatchReader.from_batches(wanted, iter(rows(name)))
                 )
 
         local = self.location.local
-        with (ThreadPoolExecutor if local else reader_pool)(len(_PARTS)) as pool:
-            for _ in map_in_threads(pool, add_part, _PARTS):
+        with (ThreadPoolExecutor if local else reader_pool)(len(SCAN_PARTS)) as pool:
+            for _ in map_in_threads(pool, add_part, SCAN_PARTS):
                 pass
-        if not self._holds(Inventory.SCANS, scan_id):
+        if scan_id not in self.scan_ids(Inventory.SCANS):
             row = pa.Table.from_pylist([dict(scan)], schema=inventory_schema(Inventory.SCANS))
             self.append(Inventory.SCANS, lambda: row)
 
@@ -114,7 +119,7 @@ class InventoryTables:
 
         def write() -> None:
             table = self._table_with_all_columns(name)
-            appended = partial(
+            self.wait_for(
                 write_deltalake,
                 table,
                 rows(),
@@ -122,7 +127,6 @@ class InventoryTables:
                 schema_mode=_schema_mode(table, name),
                 commit_properties=CommitProperties(max_commit_retries=100),
             )
-            self.wait_for(appended)
 
         self._read.pop(name, None)
         try:
@@ -141,7 +145,7 @@ class InventoryTables:
         wanted = inventory_schema(name)
         if not {field.name for field in table.schema().fields}.issuperset(wanted.names):
             merged = {"mode": "append", "schema_mode": "merge"}
-            self.wait_for(partial(write_deltalake, table, wanted.empty_table(), **merged))
+            self.wait_for(write_deltalake, table, wanted.empty_table(), **merged)
         return table
 
     def append_if_unchanged(self, name: Inventory, rows: Any) -> bool:
@@ -176,7 +180,7 @@ class InventoryTables:
                 if table.version() > 0:
                     return False
             before = table.version()
-            written = partial(
+            self.wait_for(
                 write_deltalake,
                 table,
                 rows,
@@ -188,7 +192,6 @@ class InventoryTables:
                 ),
                 **how,
             )
-            self.wait_for(written)
         except CommitFailedError:
             return False
         except (DeltaError, OSError) as error:
@@ -198,9 +201,10 @@ class InventoryTables:
             self._read[name] = table
         return True
 
-    def wait_for(self, work: Callable[[], _R]) -> _R:
+    def wait_for(self, work: Callable[..., _R], *arguments: Any, **named: Any) -> _R:
         """Return what `work` with deltalake returns; Ctrl-C does not wait for an object store."""
-        return work() if self.location.local else interruptible(work)
+        call = partial(work, *arguments, **named)
+        return call() if self.location.local else interruptible(call)
 
     def refresh(self, name: Inventory) -> None:
         """Read a table at its newest version from now on."""
@@ -215,7 +219,7 @@ class InventoryTables:
         from deltalake.exceptions import DeltaError
 
         try:
-            self.wait_for(partial(self._table(name).vacuum, dry_run=False))
+            self.wait_for(self._table(name).vacuum, dry_run=False)
         except (DeltaError, OSError) as error:
             raise self._unwritable_error(name, error) from None
 
@@ -239,7 +243,7 @@ class InventoryTables:
         if self.location.path is not None:
             os.makedirs(self.uri(name), exist_ok=True)
         try:
-            created = partial(
+            self.wait_for(
                 DeltaTable.create,
                 self.uri(name),
                 inventory_schema(name),
@@ -249,7 +253,6 @@ class InventoryTables:
                 # If another scan is faster, a retry would create the table again, as version 1.
                 commit_properties=CommitProperties(max_commit_retries=0),
             )
-            self.wait_for(created)
         except DeltaError:
             # Another scan may have created it at the same time.
             if self._table(name) is None:
@@ -274,14 +277,14 @@ class InventoryTables:
         def delete() -> None:
             table = self._table(name)
             retries = CommitProperties(max_commit_retries=100)
-            self.wait_for(partial(table.delete, condition, commit_properties=retries))
+            self.wait_for(table.delete, condition, commit_properties=retries)
 
         self._read.pop(name, None)
         if not self.holds(name):
             return
         try:
             repeat_on_conflict(delete)
-            self.wait_for(partial(self._table(name).vacuum, dry_run=False))
+            self.wait_for(self._table(name).vacuum, dry_run=False)
         except (DeltaError, OSError) as error:
             raise UsageError(
                 f"cannot delete old scans from the inventory's table {name}: "
@@ -298,9 +301,6 @@ class InventoryTables:
         if isinstance(error, OSError) and error.strerror:
             return error.strerror
         return Redactor(self._options)(first_line(error))
-
-    def _holds(self, name: Inventory, scan_id: str) -> bool:
-        return scan_id in self.scan_ids(name)
 
     def readable(self, name: Inventory) -> Any:
         """Return one of its tables, opened with deltalake.
@@ -331,8 +331,7 @@ class InventoryTables:
         return self._table(name) is not None
 
     def _missing_error(self, name: Inventory) -> UsageError | TableError:
-        others = {Inventory.SCANS, Inventory.TABLES} - {name}
-        if not any(map(self.holds, others)):
+        if not any(map(self.holds, {Inventory.SCANS, Inventory.TABLES} - {name})):
             return missing_inventory_error(self.location.path_or_uri)
         return TableError(
             ErrorCode.CORRUPT_LOG,
@@ -344,9 +343,8 @@ class InventoryTables:
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError, TableNotFoundError
 
-        opened = partial(DeltaTable, self.uri(name), storage_options=self._options or None)
         try:
-            return self.wait_for(opened)
+            return self.wait_for(DeltaTable, self.uri(name), storage_options=self._options or None)
         except TableNotFoundError:
             return None
         except (DeltaError, OSError) as error:
@@ -373,14 +371,6 @@ class InventoryTables:
         except TableError as error:
             return error
         return None
-
-
-def missing_inventory_error(where: str) -> UsageError:
-    """Return the error of a place without an inventory or without a finished scan."""
-    return UsageError(
-        f"{where} is not an inventory",
-        "create one with `deltaproto scan ROOT --inventory INVENTORY`",
-    )
 
 
 def _schema_mode(table: Any, name: Inventory) -> Literal["merge"] | None:

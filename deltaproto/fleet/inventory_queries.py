@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from deltaproto.errors import ErrorCode, TableError, UsageError
@@ -152,10 +151,10 @@ class LocalInventoryQueries(InventoryQueries):
         opened = {name: self._inventory.readable(name) for name in tables}
         for name, table in opened.items():
             builder.register(str(name), table)
-        asked = partial(builder.execute, sql)
+        wait_for = self._inventory.wait_for
         try:
-            found = pa.RecordBatchReader.from_stream(self._inventory.wait_for(asked))
-            while (batch := self._inventory.wait_for(partial(next, found, None))) is not None:
+            found = pa.RecordBatchReader.from_stream(wait_for(builder.execute, sql))
+            while (batch := wait_for(next, found, None)) is not None:
                 yield batch
         except (DeltaError, pa.ArrowException, OSError) as error:
             for name in opened:

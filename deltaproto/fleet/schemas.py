@@ -8,7 +8,7 @@ from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from deltaproto.errors import ErrorCode, TableError
+from deltaproto.errors import ErrorCode, TableError, UsageError
 from deltaproto.location import Location, LocationKind, locate
 from deltaproto.sql.quoting import quote_identifier
 
@@ -28,6 +28,10 @@ class Inventory(StrEnum):
     ERRORS = "errors"
     CLIENTS_SEEN = "clients_seen"
     """written by `discover`, and not part of a scan"""
+
+
+SCAN_PARTS = (Inventory.TABLES, Inventory.FEATURES, Inventory.FINDINGS, Inventory.ERRORS)
+"""the tables with the rows of a scan; then its row in `scans` makes it visible"""
 
 
 def is_inventory(
@@ -59,8 +63,16 @@ def is_inventory(
         return False
     logs = {name: os.path.join(location.path, name, "_delta_log") for name in Inventory}
     # If its first scan was stopped, an inventory has all tables but `scans`, which is written last.
-    parts = (Inventory.TABLES, Inventory.FEATURES, Inventory.FINDINGS, Inventory.ERRORS)
-    return os.path.isdir(logs[Inventory.SCANS]) or all(os.path.isdir(logs[name]) for name in parts)
+    stopped = all(os.path.isdir(logs[name]) for name in SCAN_PARTS)
+    return os.path.isdir(logs[Inventory.SCANS]) or stopped
+
+
+def missing_inventory_error(where: str) -> UsageError:
+    """Return the error of a place without an inventory or without a finished scan."""
+    return UsageError(
+        f"{where} is not an inventory",
+        "create one with `deltaproto scan ROOT --inventory INVENTORY`",
+    )
 
 
 def is_table(name: str, storage_options: Mapping[str, str]) -> bool:

@@ -16,7 +16,6 @@ from deltaproto.fleet.drift.query import (
     drift_query,
     unreadable_places,
 )
-from deltaproto.fleet.inventory import missing_inventory_error
 from deltaproto.fleet.inventory_queries import InventoryQueries
 from deltaproto.fleet.read_inventory import read_error_rows
 from deltaproto.fleet.scan_history import PastScan, ScanPair
@@ -25,6 +24,7 @@ from deltaproto.fleet.schemas import (
     columns_ddl,
     inventory_schema,
     inventory_table_sql,
+    missing_inventory_error,
     wrong_type_error,
 )
 from deltaproto.interrupts import wait_for

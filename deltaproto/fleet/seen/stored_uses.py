@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deltaproto.clients.model import Access
 from deltaproto.errors import ErrorCode, TableError, UsageError
-from deltaproto.fleet.inventory import (
-    InventoryTables,
-    missing_inventory_error,
-    open_inventory_tables,
-)
+from deltaproto.fleet.inventory import InventoryTables, open_inventory_tables
 from deltaproto.fleet.scan import new_scan_id
 from deltaproto.fleet.scan_history import sql_literal
-from deltaproto.fleet.schemas import Inventory, inventory_schema, is_inventory
+from deltaproto.fleet.schemas import (
+    Inventory,
+    inventory_schema,
+    is_inventory,
+    missing_inventory_error,
+)
 from deltaproto.fleet.seen.collect import INVENTORY_SOURCE, Discovery, Source
 from deltaproto.fleet.seen.commits import PRIVATE_MARKS, ReadUpTo
 from deltaproto.fleet.seen.log_files import CountedFile

@@ -24,6 +24,7 @@ from deltaproto.tables.catalogs.backoff import (
 )
 from deltaproto.tables.catalogs.interface import CatalogCounts, CatalogUnavailable, Clock
 from deltaproto.tables.catalogs.unity_token import HINT, Token, base_url, find_token
+from deltaproto.tables.storage.errors import UNKNOWN_AUTHORITY_HINT
 
 if TYPE_CHECKING:
     import urllib3
@@ -114,7 +115,7 @@ class UnityApi:
             cause = f"{self._authority} does not answer: {answer.text}"
             hint = "check the host, its port and the network"
             if "CERTIFICATE_VERIFY_FAILED" in answer.text:
-                hint = "set SSL_CERT_FILE to a file with the certificates of its authority"
+                hint = UNKNOWN_AUTHORITY_HINT
             unreachable = CatalogUnavailable(ErrorCode.STORAGE, cause, hint)
             raise TransientError(unreachable, tries=UNREACHABLE)
         if answer.status != 200:

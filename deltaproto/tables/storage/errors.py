@@ -15,6 +15,7 @@ _CHECK_CREDENTIALS = "check the credentials: environment, profile, or --storage-
 _CHECK_PATH = "check the bucket and the path"
 _RENEW_CREDENTIALS = "get new credentials, or renew those of the profile"
 _NEEDS_RIGHTS = "grant permission to list the folder and to read its files"
+UNKNOWN_AUTHORITY_HINT = "set SSL_CERT_FILE to a file with the certificates of its authority"
 _DENIED = ErrorCode.PERMISSION_DENIED
 
 
@@ -122,7 +123,7 @@ def classify_connection(text: str) -> StorageRefusal | None:
     if (found := _CERTIFICATE.search(text)) is not None:
         hint = "check the endpoint's certificate, and this machine's clock"
         if found[1] == "UnknownIssuer":
-            hint = "set SSL_CERT_FILE to a file with the certificates of its authority"
+            hint = UNKNOWN_AUTHORITY_HINT
         cause = f"{to}: its certificate is not trusted ({found[1]})"
         return StorageRefusal(ErrorCode.STORAGE, cause, hint)
     found = _NO_HOST.search(text) or _NOT_CONNECTED.search(text)
