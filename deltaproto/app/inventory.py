@@ -200,7 +200,8 @@ class Inventory:
     ) -> Drift:
         """Compare two scans of the same roots.
 
-        The first scan of its roots is compared with itself: nothing changed.
+        The first scan of its roots is compared with itself, and so is a scan that `since` and
+        `until` both select: nothing changed.
 
         Args:
             since: the earlier scan; None: the last one of the same roots before `until`.

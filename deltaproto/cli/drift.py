@@ -44,7 +44,8 @@ def run(values: Mapping[str, Any]) -> int:
     ):
         inventory = open_inventory(values["inventory"], values)
         past, until = inventory.scans(), values["until"]
-        scans = select_pair(past, values["since"], until) or _compare_with_itself(past, until)
+        since = values["since"]
+        scans = select_pair(past, since, until) or _compare_with_itself(past, since, until)
         for scan in scans:
             if not (scan.tables or scan.errors or values["allow_empty"]):
                 raise no_tables_error(f"scan {scan.scan_id}")
@@ -80,9 +81,15 @@ def run(values: Mapping[str, Any]) -> int:
     return int(exit_code_for(counts.severities, values["fail_on"]))
 
 
-def _compare_with_itself(past: list[PastScan], until: str | None) -> ScanPair:
-    """Return a pair without changes for the first scan of its scope, and add a notice."""
+def _compare_with_itself(past: list[PastScan], since: str | None, until: str | None) -> ScanPair:
+    """Return a pair without changes for a scan with nothing to compare, and add a notice."""
     first = find_scan(past, until) if until else newest_scan(past)
+    if since is not None:
+        NOTICES.append(
+            f"nothing to compare yet: {first.scan_id} is both the start and the end of the "
+            "comparison"
+        )
+        return ScanPair(first, first)
     earlier = past[: past.index(first)]
     other = (
         f"; the last scan with others is {earlier[-1].scan_id}, of {', '.join(earlier[-1].roots)}: "

@@ -374,21 +374,21 @@ class ScanPair(NamedTuple):
 def select_pair(scans: list[PastScan], before: str | None, now: str | None) -> ScanPair | None:
     """Return the two scans to compare: the newest and the last one before it of the same extent.
 
-    None: the newer scan is the first of its roots and patterns.
+    None: there is nothing to compare with. The newer scan is the first of its roots and patterns,
+    or no scan has ended since the requested start.
 
     Raises:
         UsageError: when the inventory has no scan, or not the requested one, or when the first one
-            is not older than the second.
+            is newer than the second.
     """
     newer = find_scan(scans, now) if now else newest_scan(scans)
     if before is not None:
         older_one = find_scan(scans, before)
-        if scans.index(older_one) >= scans.index(newer):
-            is_same = "is the scan" if older_one == newer else "is newer than the scan"
+        if scans.index(older_one) > scans.index(newer):
             raise UsageError(
-                f"scan {older_one.scan_id} {is_same} that it is compared with",
+                f"scan {older_one.scan_id} is newer than the scan that it is compared with",
                 "choose an earlier scan or time for the start of the comparison",
             )
-        return ScanPair(older_one, newer)
+        return ScanPair(older_one, newer) if older_one != newer else None
     older = [scan for scan in scans[: scans.index(newer)] if scan.extent == newer.extent]
     return ScanPair(older[-1], newer) if older else None
