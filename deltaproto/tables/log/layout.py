@@ -29,6 +29,8 @@ MOST_COMMITS = 100
 """maximum number of commits read after a checkpoint: if there are more, the newest ones and the
 first one
 """
+_MOST_FOR_ROW_IDS = 10_000
+"""the same where row tracking is enabled: the oldest file may be the only one without row ids"""
 _MOST_OLDER, _MOST_OLDER_HERE = 20, 100
 """number of commits to read before the checkpoint: on object stores, and on local disks"""
 _MOST_FOR_PARTITIONS = 10
@@ -60,7 +62,9 @@ def find_layout_traces(
     base = next(iter(bases), None)
     floor = -1 if base is None else base.version
     commits = [v for v in range(version, floor, -1) if v in listing.commits]
-    for each in _commits_to_read(commits, every_commit, base):
+    tracked = metadata.is_on("delta.enableRowTracking")
+    most = _MOST_FOR_ROW_IDS if tracked else MOST_COMMITS
+    for each in _commits_to_read(commits, every_commit, base, most):
         _read_commit(store, listing, each, layout)
     whole = every_commit and layout.commits.issuperset(commits)
     found = {}
@@ -76,7 +80,7 @@ def find_layout_traces(
         absolute, whole = absolute or True in answers, whole and None not in answers
     if absolute or whole or not every_commit:
         found[Trace.ABSOLUTE_PATHS] = absolute
-    if whole and metadata.is_on("delta.enableRowTracking"):
+    if whole and tracked:
         found.update(_find_untracked(store, bases, floor, layout))
     flaws_known = whole or not every_commit
     columns = partition_types(metadata)
@@ -144,11 +148,13 @@ def _newest_checkpoints(listing: LogListing, version: int, v2: bool) -> list[Che
     return [each._replace(v2_name=each.v2_name or v2) for each in listing.last_checkpoints(version)]
 
 
-def _commits_to_read(commits: list[int], every_commit: bool, base: Checkpoint | None) -> list[int]:
-    if every_commit and len(commits) <= MOST_COMMITS:
+def _commits_to_read(
+    commits: list[int], every_commit: bool, base: Checkpoint | None, most: int
+) -> list[int]:
+    if every_commit and len(commits) <= most:
         return commits
     first = commits[-1:] if base is None else []
-    return [*commits[: MOST_COMMITS - 1], *first] if every_commit else first
+    return [*commits[: most - 1], *first] if every_commit else first
 
 
 def _read_older(store: LogStore, listing: LogListing, floor: int, layout: LayoutEvidence) -> bool:

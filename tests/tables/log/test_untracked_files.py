@@ -74,6 +74,20 @@ def test_large_commits_show_the_same(name: str, log: Log, monkeypatch: pytest.Mo
     test_commits_show_files_without_ids(name, log)
 
 
+def test_the_oldest_of_many_commits_shows_files_without_ids(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for each in ("layout", "checksum"):
+        monkeypatch.setattr(f"deltaproto.tables.log.{each}.MOST_COMMITS", 3)
+    log.commit(0, MODERN, ENABLED).commit(1, add("a"))
+    for version in range(2, 8):
+        log.commit(version, commit_info(txnId="x"), add(f"p{version}", **IDS))
+    log.checksum(7, MODERN, ENABLED, txnId="x", domainMetadata=[])
+    assert is_untracked(log) is True
+    monkeypatch.setattr("deltaproto.tables.log.layout._MOST_FOR_ROW_IDS", 3)
+    assert is_untracked(log) is None
+
+
 # The files of a checkpoint, and the actions of a later commit.
 CHECKPOINTS: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]], bool]] = {
     "no files": ([], [add("a", **IDS)], False),
