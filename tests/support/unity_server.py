@@ -39,6 +39,27 @@ def refused(status: int, message: str, **headers: str) -> Reply:
     return Reply(status, {"error_code": "ERROR", "message": message, "details": []}, named)
 
 
+def _disabled(endpoint: str) -> Reply:
+    setting = "server.managed-table.use-delta-api-only"
+    return refused(
+        400, f"This Unity Catalog endpoint is disabled when {setting}=true. Use {endpoint}."
+    )
+
+
+def _described(commits: dict[int, int]) -> list[dict[str, Any]]:
+    """Return commits as the server describes them, oldest first."""
+    return [
+        {
+            "version": version,
+            "timestamp": time,
+            "file_name": f"{version:020d}.uuid.json",
+            "file_size": 1,
+            "file_modification_timestamp": time,
+        }
+        for version, time in sorted(commits.items())
+    ]
+
+
 class UnityServer:
     """Catalogs, schemas and tables, and what to answer to whom."""
 
@@ -51,6 +72,8 @@ class UnityServer:
         """temporary credentials for every table; None: there are none"""
         self.commits: dict[str, tuple[int, dict[int, int]]] = {}
         """by table id: the newest version, and unpublished ones with their in-commit timestamps"""
+        self.delta_api_only = False
+        """whether managed tables have commits and credentials only in the Delta API"""
         self.faults: list[Fault] = []
         self.requests: Counter[str] = Counter()
         self.connected: list[socket.socket] = []
@@ -122,24 +145,48 @@ class UnityServer:
                 if where not in self.tables:
                     return refused(404, f"Schema not found: {'.'.join(where)}")
                 return self._paged(kind, self.tables[where], query)
+            case "delta" if name.startswith("v1/"):
+                return self._delta_api(name)
+            case "delta" if self.delta_api_only:
+                return _disabled("GET /delta/v1/catalogs/{catalog}/schemas/{schema}/tables/{table}")
+            case "temporary-table-credentials" if self._is_disabled(query.get("table_id")):
+                return _disabled("GET …/tables/{table}/credentials")
             case "temporary-table-credentials" if self.credentials is not None:
                 return Reply(200, self.credentials)
             case "delta" if (tracked := self.commits.get(query["table_id"])) is not None:
                 return self._commits(*tracked, int(query["start_version"]))
         return refused(501, "not configured")
 
-    def _commits(self, newest: int, known: dict[int, int], start: int) -> Reply:
+    def _is_disabled(self, table_id: str | None) -> bool:
+        entries = (each for schema in self.tables.values() for each in schema)
+        managed = (
+            each["table_type"] == "MANAGED" and each["table_id"] == table_id for each in entries
+        )
+        return self.delta_api_only and any(managed)
+
+    def _delta_api(self, path: str) -> Reply:
+        """Respond as Unity Catalog 0.7 does, whose own responses tests/tables/test_unity.py has."""
+        _, _, catalog, _, schema, _, name, *credentials = map(unquote, path.split("/"))
+        found = self._one(f"{catalog}.{schema}.{name}")
+        if not self.delta_api_only or found.status != 200:
+            return refused(404, "no such endpoint, or no such table")
+        location = found.body["storage_location"]
+        if credentials:
+            aws = (self.credentials or {}).get("aws_temp_credentials") or {}
+            config = {f"s3.{key.replace('_', '-')}": value for key, value in aws.items()}
+            one = {"prefix": location, "operation": "READ", "config": config}
+            return Reply(200, {"storage-credentials": [{**one, "expiration-time-ms": None}]})
+        newest, known = self.commits.get(found.body["table_id"], (0, {}))
         listed = [
-            {
-                "version": version,
-                "timestamp": time,
-                "file_name": f"{version:020d}.uuid.json",
-                "file_size": 1,
-                "file_modification_timestamp": time,
-            }
-            for version, time in sorted(known.items())
-            if version >= start
+            {key.replace("_", "-"): value for key, value in each.items()}
+            for each in reversed(_described(known))
         ]
+        kind = {"table-type": found.body["table_type"], "location": location}
+        body = {"metadata": kind, "commits": listed, "latest-table-version": newest}
+        return Reply(200, body)
+
+    def _commits(self, newest: int, known: dict[int, int], start: int) -> Reply:
+        listed = [each for each in _described(known) if each["version"] >= start]
         return Reply(200, {"commits": listed[: self.page], "latest_table_version": newest})
 
     def _one(self, name: str) -> Reply:

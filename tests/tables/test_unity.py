@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import multiprocessing
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from deltaproto.errors import ErrorCode, TableError
 from deltaproto.fleet.catalog_roots import SCHEMAS, list_tables
 from deltaproto.location import locate
 from deltaproto.tables.catalogs.interface import CatalogFailure, CatalogTable, Tally
-from deltaproto.tables.catalogs.unity import UnityCatalog
+from deltaproto.tables.catalogs.unity import UnityCatalog, delta_api_credentials
 from tests.support.retries import FakeClock
 from tests.support.unity_server import Reply, UnityServer, refused, unity_server
 
@@ -396,6 +397,125 @@ def test_commits_that_the_catalog_tracks(server: UnityServer, models: Any) -> No
     server.faults.append(lambda *_: Reply(200, {"commits": [{"version": 1}]}))
     with pytest.raises(TableError, match="commits without versions"):
         client.commits(table)
+
+
+_SERVER_RESPONSES = {
+    "table": {
+        "metadata": {"table-type": "MANAGED", "location": "s3://lake/t"},
+        "commits": [
+            {
+                "version": 2,
+                "timestamp": 1700000002000,
+                "file-name": "00000000000000000002.42a929af-9007-4ed8-ab11-e41bc5ef4d3e.json",
+                "file-size": 192,
+                "file-modification-timestamp": 1700000002000,
+            },
+            {
+                "version": 1,
+                "timestamp": 1700000001000,
+                "file-name": "00000000000000000001.b327ea50-8fd4-48c6-865b-57ba3a8bacf0.json",
+                "file-size": 192,
+                "file-modification-timestamp": 1700000001000,
+            },
+        ],
+        "latest-table-version": 2,
+    },
+    "credentials": {
+        "storage-credentials": [
+            {
+                "prefix": "s3://lake/t",
+                "operation": "READ",
+                "config": {
+                    "s3.access-key-id": "AK",
+                    "s3.secret-access-key": "SK",
+                    "s3.session-token": "TOK",
+                },
+                "expiration-time-ms": None,
+            }
+        ]
+    },
+}
+"""what Unity Catalog 0.7.0-SNAPSHOT (c9ed6b142) returned, without most of the metadata"""
+_DELTA_API = "delta/v1/catalogs/main/schemas/s/tables/t"
+
+
+def _shape(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _shape(each) for key, each in value.items()}
+    return [_shape(each) for each in value] if isinstance(value, list) else type(value)
+
+
+def test_the_stand_in_responds_like_the_delta_api(server: UnityServer) -> None:
+    server.delta_api_only = True
+    server.credentials = {"aws_temp_credentials": AWS}
+    server.add("main.s.t", "s3://lake/t", table_type="MANAGED")
+    server.commits["id-of-main.s.t"] = (2, {1: 1_700_000_001_000, 2: 1_700_000_002_000})
+    table = server.reply(_DELTA_API, {}, None).body
+    assert _shape(table) == _shape(_SERVER_RESPONSES["table"])
+    assert [each["version"] for each in table["commits"]] == [2, 1]
+    credentials = server.reply(f"{_DELTA_API}/credentials", {"operation": "READ"}, None).body
+    assert _shape(credentials) == _shape(_SERVER_RESPONSES["credentials"])
+
+
+def test_managed_tables_of_a_server_with_only_the_delta_api(server: UnityServer) -> None:
+    server.delta_api_only = True
+    server.credentials = {"aws_temp_credentials": AWS}
+    server.add("main.s.t", "s3://lake/t", table_type="MANAGED")
+    server.add("main.s.external", "s3://lake/e")
+    client = UnityCatalog(server.authority, clock=FakeClock().clock())
+    table = client.table(("main", "s", "t"))
+    options = {
+        "aws_access_key_id": AWS["access_key_id"],
+        "aws_secret_access_key": AWS["secret_access_key"],
+        "aws_session_token": AWS["session_token"],
+    }
+    server.commits["id-of-main.s.t"] = (2, {1: 1001, 2: 1002})
+    assert client.commits(table) == {1: 1001, 2: 1002}
+    assert client.storage_options(table) == options
+    asked = Counter(server.requests)
+    server.commits["id-of-main.s.t"] = (9, {})
+    assert client.commits(table) == {9: -1}
+    assert client.storage_options(table) == options
+    # What the server refused once is not requested again.
+    assert dict(server.requests - asked) == {"delta": 2}
+    assert client.storage_options(client.table(("main", "s", "external"))) == options
+    gone = table._replace(name="main.s.gone")
+    assert set(client.commits(gone).values()) == {-1}
+    assert client.storage_options(gone) == {}
+    server.faults.append(lambda path, _: Reply(200, {"metadata": {}}) if "v1" in path else None)
+    with pytest.raises(TableError, match="commits without versions"):
+        client.commits(table)
+
+
+@pytest.mark.parametrize(
+    ("prefixes", "chosen"),
+    [
+        (["s3://lake/t"], 0),
+        (["s3://lake", "s3://lake/t/", "s3://lake/t/sub"], 1),
+        (["s3://lake/tables", "s3://lake/"], 1),
+        (["s3://other", "s3://lake/t1"], None),
+        ([], None),
+    ],
+)
+def test_the_longest_matching_prefix_has_the_credentials(
+    prefixes: list[str], chosen: int | None
+) -> None:
+    given = [
+        {"prefix": prefix, "config": {"azure.sas-token": f"sig={number}", "s3.session-token": None}}
+        for number, prefix in enumerate(prefixes)
+    ]
+    expected = {} if chosen is None else {"azure_storage_sas_token": f"sig={chosen}"}
+    assert delta_api_credentials({"storage-credentials": given}, "s3://lake/t") == expected
+
+
+def test_a_table_whose_credentials_are_refused_has_none(server: UnityServer) -> None:
+    server.add("main.s.t", "s3://lake/t", table_type="MANAGED")
+    server.faults.append(
+        lambda path, _: refused(403, "no SELECT") if path.startswith("temporary") else None
+    )
+    client = UnityCatalog(server.authority, clock=FakeClock().clock())
+    assert client.storage_options(client.table(("main", "s", "t"))) == {}
+    assert server.requests["delta"] == 0
 
 
 def test_names_that_are_none() -> None:

@@ -1,7 +1,7 @@
 """Unity Catalog, as the open-source server and Databricks have it.
 
-Source: Unity Catalog's `api/all.yaml`. GET with a body for commits: Delta's
-`UCTokenBasedRestClient`.
+Source: Unity Catalog's `api/all.yaml` and, for servers that restrict managed tables to the Delta
+API, `api/delta.yaml`. GET with a body for commits: Delta's `UCTokenBasedRestClient`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from deltaproto.errors import TableError
+from deltaproto.errors import ErrorCode, TableError
+from deltaproto.sql.quoting import parse_name
 from deltaproto.tables.catalogs.described import declared_protocol, unity_columns
 from deltaproto.tables.catalogs.interface import (
     CATALOG_MANAGED_TYPE,
@@ -45,6 +46,8 @@ class UnityCatalog:
         self._authority, self._vends = authority, vends
         self.counts = CatalogCounts()
         self._api = UnityApi(authority, self.counts, clock or Clock())
+        self._delta_api_only = False
+        """whether managed tables were refused elsewhere, and the Delta API had them"""
 
     def schemas(self, above: Name) -> Iterator[Name | CatalogFailure]:
         if len(above) == 2:
@@ -84,20 +87,29 @@ class UnityCatalog:
         scheme, separator, _ = table.location.partition("://")
         if not self._vends or not table.id or not separator or scheme.lower() == "file":
             return {}
-        body = {"table_id": table.id, "operation": "READ"}
         try:
-            given = self._api.request("temporary-table-credentials", body)
+            options = self._temporary_credentials(table)
         except CatalogUnavailable:
             raise
-        except TableError:
-            given = {}
-        try:
-            options = storage_credentials(given)
-        except AttributeError:
+        except (TableError, AttributeError, TypeError):
             options = {}
         if not options:
             self.counts.add(Tally.OWN_CREDENTIALS)
         return options
+
+    def _temporary_credentials(self, table: CatalogTable) -> dict[str, str]:
+        managed = table.type in ("managed", CATALOG_MANAGED_TYPE)
+        if not (managed and self._delta_api_only):
+            body = {"table_id": table.id, "operation": "READ"}
+            try:
+                return storage_credentials(self._api.request("temporary-table-credentials", body))
+            except TableError as error:
+                denied = error.code is ErrorCode.PERMISSION_DENIED
+                if denied or not managed or isinstance(error, CatalogUnavailable):
+                    raise
+        found = self._api.request(f"{_delta_path(table)}/credentials?operation=READ")
+        self._delta_api_only = True
+        return delta_api_credentials(found, table.location)
 
     def commits(self, table: CatalogTable) -> Mapping[int, int]:
         """Return the commits that the server tracks: the unpublished ones, and the newest one.
@@ -106,11 +118,9 @@ class UnityCatalog:
         """
         found: dict[int, int] = {}
         start = 0
-        where = {"table_id": table.id or "", "table_uri": table.location}
         while True:
-            body = {**where, "start_version": start}
             try:
-                answer = self._api.request("delta/preview/commits", body, method="GET")
+                answer = self._commits_from(table, start)
             except CatalogUnavailable:
                 raise
             except TableError:
@@ -125,6 +135,25 @@ class UnityCatalog:
             if not listed or max(found) >= newest or max(found) < start:
                 return {newest: NO_TIMESTAMP, **found}
             start = max(found) + 1
+
+    def _commits_from(self, table: CatalogTable, start: int) -> Mapping[str, Any]:
+        """Return the unpublished commits from a version on, or all of them.
+
+        Raises:
+            TableError: when the server does not reveal them.
+        """
+        if not self._delta_api_only:
+            where = {"table_id": table.id or "", "table_uri": table.location}
+            body = {**where, "start_version": start}
+            try:
+                return self._api.request("delta/preview/commits", body, method="GET")
+            except CatalogUnavailable:
+                raise
+            except TableError:
+                pass
+        found = self._api.request(_delta_path(table))
+        self._delta_api_only = True
+        return {**found, "latest_table_version": found.get("latest-table-version")}
 
     def credentials(self) -> str:
         source = self._api.token_source
@@ -188,6 +217,14 @@ def _text_or_none(value: object) -> str | None:
     return None if value is None else _text(value)
 
 
+def _delta_path(table: CatalogTable) -> str:
+    """Return the path of a table in the Delta API."""
+    from urllib.parse import quote
+
+    catalog, schema, name = (quote(part, safe="") for part in parse_name(table.name))
+    return f"delta/v1/catalogs/{catalog}/schemas/{schema}/tables/{name}"
+
+
 def storage_credentials(given: Mapping[str, Any]) -> dict[str, str]:
     """Return the storage options of a response; Google's tokens cannot be used in options."""
     aws = given.get("aws_temp_credentials") or {}
@@ -197,5 +234,25 @@ def storage_credentials(given: Mapping[str, Any]) -> dict[str, str]:
         "aws_secret_access_key": aws.get("secret_access_key"),
         "aws_session_token": aws.get("session_token"),
         "azure_storage_sas_token": azure.get("sas_token"),
+    }
+    return {name: str(value) for name, value in options.items() if value}
+
+
+def delta_api_credentials(given: Mapping[str, Any], location: str) -> dict[str, str]:
+    """Return the storage options of a response of the Delta API for a table's location.
+
+    Of several credentials, those with the longest matching prefix are for it.
+    """
+    found = [
+        each
+        for each in given.get("storage-credentials") or ()
+        if f"{location.rstrip('/')}/".startswith(f"{str(each.get('prefix')).rstrip('/')}/")
+    ]
+    config = max(found, key=lambda each: len(each["prefix"]))["config"] if found else {}
+    options = {
+        "aws_access_key_id": config.get("s3.access-key-id"),
+        "aws_secret_access_key": config.get("s3.secret-access-key"),
+        "aws_session_token": config.get("s3.session-token"),
+        "azure_storage_sas_token": config.get("azure.sas-token"),
     }
     return {name: str(value) for name, value in options.items() if value}
