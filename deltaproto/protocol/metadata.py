@@ -152,16 +152,46 @@ class Metadata:
         return _traits_of_schema(self.schema_string or "")
 
 
+_DEEPEST = 200
+"""levels of structs, arrays and maps; more than that, code that descends into a schema could exceed
+Python's limit, which differs between its versions
+"""
+
+
 @cache_by_text(8)
 def parse_schema_string(text: str | None) -> Mapping[str, Any] | None:
-    """Parse a schema as stored in the log; None if it is not usable. Do not change the result."""
+    """Parse a schema as stored in the log; None if it is not usable. Do not change the result.
+
+    A schema with more than 200 levels of structs, arrays and maps is not usable.
+    """
     if not text:
         return None
     try:
         schema = decode_json(text)
-        return schema if isinstance(schema, dict) and _has_columns(schema) else None
+        if not isinstance(schema, dict) or _is_too_deep(schema, text):
+            return None
+        return schema if _has_columns(schema) else None
     except (ValueError, RecursionError):
         return None
+
+
+_NESTING = ("fields", "elementType", "keyType", "valueType")
+
+
+def _is_too_deep(schema: Mapping[str, Any], text: str) -> bool:
+    # Counted first, which is much faster: hardly any schema has so many.
+    if "\\u" not in text and sum(text.count(f'"{key}"') for key in _NESTING) <= _DEEPEST:
+        return False
+    level: list[Any] = [schema]
+    for _ in range(_DEEPEST):
+        fields = [each.get("fields") for each in level]
+        columns = [column for each in fields if isinstance(each, list) for column in each]
+        inner = [column.get("type") for column in columns if isinstance(column, dict)]
+        inner += [each.get(key) for each in level for key in _NESTING[1:]]
+        level = [each for each in inner if isinstance(each, dict)]
+        if not level:
+            return False
+    return True
 
 
 @cache_by_text(1024)

@@ -52,7 +52,7 @@ def test_the_policy_is_found_for_a_table(cli: Cli, folder: Path) -> None:
     checked = cli("check", str(table))
     assert "delta-spark@2.4.0" in checked.out.replace(" ", "")
     # A question about a client is about this client.
-    assert "delta-spark" not in cli("check", str(table), "--client", "trino@476").out
+    assert "delta-spark@2.4.0" not in cli("check", str(table), "--client", "trino@476").out
     assert "delta-spark@2.4.0" not in cli("check", str(table), "--config", "none").out
 
 

@@ -46,6 +46,7 @@ ANSWERED = {
     "schema-text",
     "schema-deep",
     "schema-deep-whole",
+    "schema-deep-structs",
     "schema-fields-odd",
     "configuration-nested",
     "configuration-large",

@@ -84,6 +84,28 @@ def test_a_schema_that_cannot_be_used_is_none() -> None:
     assert plain.traits == {}
 
 
+@pytest.mark.parametrize("name", ["a", "\u00e4"])
+@pytest.mark.parametrize("key", ["fields", "elementType", "keyType", "valueType"])
+def test_a_schema_with_more_levels_than_code_can_descend_is_not_usable(key: str, name: str) -> None:
+    def nested(levels: int) -> Any:
+        kind: Any = "long"
+        for _ in range(levels - 1):
+            inner = [{**column(name), "type": kind}] if key == "fields" else kind
+            kind = {"type": "struct" if key == "fields" else "array", key: inner}
+        text = json.dumps({"type": "struct", "fields": [{**column(name), "type": kind}]})
+        return Metadata(None, schema_string=text).schema
+
+    assert nested(200) is not None
+    assert nested(201) is None
+
+
+def test_many_columns_are_no_levels() -> None:
+    inner = {"type": "struct", "fields": [column("id")]}
+    columns = [{**column(f"s{number}"), "type": inner} for number in range(500)]
+    text = json.dumps({"type": "struct", "fields": columns})
+    assert Metadata(None, schema_string=text).schema is not None
+
+
 def test_settings_hide_every_secret_of_theirs() -> None:
     settings = SparkSettings(
         conf={"spark.hadoop.fs.azure.account.key.x": "s3cret-key-0001"},

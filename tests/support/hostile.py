@@ -192,6 +192,13 @@ KINDS: dict[str, Make] = {
     "schema-deep-whole": text(
         metadata(schema='{"fields":[{"name":"delta.","type":' * 2000 + '"long"' + "}]}" * 2000)
     ),
+    "schema-deep-structs": text(
+        metadata(
+            schema='{"type":"struct","fields":[{"name":"a","metadata":{},"type":' * 300
+            + '"long"'
+            + "}]}" * 300
+        )
+    ),
     "schema-fields-odd": text(
         metadata(schema='{"fields":[1, {"metadata": 3, "type": ["variant"]}]}')
     ),

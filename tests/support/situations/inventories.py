@@ -202,6 +202,20 @@ def only_one(world: World) -> Words:
     return (where,)
 
 
+@situation("No scan has ended since `--since`", "drift")
+def none_since(world: World) -> Words:
+    return (*only_one(world), "--since", "9998-01-01")
+
+
+@situation("`--since` is a newer scan than `--until`", "drift")
+def reversed_scans(world: World) -> Words:
+    table, where = world.table(), str(world.folder / "inventory")
+    for _ in range(2):
+        world.made("scan", table, "--inventory", where)
+    first, second = (row["scan_id"] for row in scans(where))
+    return (where, "--since", second, "--until", first)
+
+
 @situation("The two scans searched different roots", "drift")
 def not_alike(world: World) -> Words:
     lake, where = world.lake(), str(world.folder / "inventory")
