@@ -14,7 +14,7 @@ import shutil
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from deltaproto.errors import EngineError
@@ -72,7 +72,8 @@ _INTERPRETED = {
 many rows
 """
 _MANY_ROWS = 10_000
-_SUPPLIES_JARS = ("spark.jars", "spark.jars.packages", "spark.driver.extraClassPath")
+_PACKAGES = "spark.jars.packages"
+_SUPPLIES_JARS = ("spark.jars", _PACKAGES, "spark.driver.extraClassPath")
 
 
 def spark_session(settings: SparkSettings) -> SparkSession:
@@ -250,16 +251,19 @@ def _start_session(builder: Any, settings: SparkSettings, java: int) -> SparkSes
     builder = builder.appName(_APPLICATION)
     reached = {**hadoop_conf_from_environment(settings.stores), **settings.hadoop}
     hadoop = {f"spark.hadoop.{key}": value for key, value in reached.items()}
+    conf = dict(settings.conf)
+    more = conf.pop(_PACKAGES, "") if _needs_delta(conf) else ""
     packages = [
         *file_system_packages(reached, settings.stores),
         *connect_server_packages(settings.remote),
+        *filter(None, map(str.strip, more.split(","))),
     ]
     quick_start = QuickStart(packages, settings.conf)
     ours = {**quick_start.java_options(java), **_LOCAL_CONF, **_temporary_warehouse()}
-    for key, value in {**ours, **hadoop, **settings.conf}.items():
+    for key, value in {**ours, **hadoop, **conf}.items():
         builder = builder.config(key, value)
     complete = not packages and find_pyspark_jars("delta-spark")
-    supplied = complete or any(key in settings.conf for key in _SUPPLIES_JARS)
+    supplied = complete or any(key in conf for key in _SUPPLIES_JARS)
     jars = [] if supplied else quick_start.jars()
     if not supplied:
         try:
@@ -290,6 +294,12 @@ def _start_session(builder: Any, settings: SparkSettings, java: int) -> SparkSes
     if not settings.show_log:
         logging.getLogger().addFilter(_drop_failed_calls)
     return session
+
+
+def _needs_delta(conf: Mapping[str, str]) -> bool:
+    """Return True if the user's packages are a catalog's connector, say, but not Delta."""
+    others = any(key in conf for key in _SUPPLIES_JARS if key != _PACKAGES)
+    return not others and "delta" not in conf.get(_PACKAGES, "").lower()
 
 
 def _drop_failed_calls(record: logging.LogRecord) -> bool:

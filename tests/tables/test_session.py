@@ -17,7 +17,7 @@ import pytest
 from deltaproto.errors import EngineError
 from deltaproto.tables.java import main as java_main
 from deltaproto.tables.java import require_java
-from deltaproto.tables.session import explain_start_failure, unknown_name_hint
+from deltaproto.tables.session import _needs_delta, explain_start_failure, unknown_name_hint
 from tests.support.connect_server import delta_package
 from tests.support.logs import Log, metadata, protocol
 from tests.support.spark_settings import SHORT_LIVED
@@ -133,6 +133,33 @@ def test_jars_that_cannot_be_fetched(table: str, process: Process, tmp_path: Pat
     assert "jars" in error["message"]
     assert "Maven Central" in error["message"]
     assert error["hint"]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_the_packages_of_a_connector_come_with_those_of_delta(table: str, process: Process) -> None:
+    ran = process(
+        *("inspect", table, "--reader", "spark", "--format", "json"),
+        # Delta depends on it, so it is in Ivy's cache.
+        *("--spark-conf", "spark.jars.packages=org.roaringbitmap:shims:0.9.25"),
+        env=environment(JAVA_TOOL_OPTIONS=SHORT_LIVED),
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout)["tables"][0]["reader"] == "spark"
+
+
+@pytest.mark.parametrize(
+    ("conf", "needed"),
+    [
+        ({}, True),
+        ({"spark.jars.packages": "io.unitycatalog:unitycatalog-spark_4.2_2.13:0.6.0"}, True),
+        ({"spark.jars.packages": "a:b:1,io.delta:delta-spark_4.2_2.13:4.4.0"}, False),
+        ({"spark.jars.packages": "a:b:1", "spark.jars": "/opt/all.jar"}, False),
+        ({"spark.driver.extraClassPath": "/opt/jars/*"}, False),
+    ],
+)
+def test_settings_that_need_the_jars_of_delta(conf: dict[str, str], needed: bool) -> None:
+    assert _needs_delta(conf) is needed
 
 
 @pytest.mark.spark

@@ -63,8 +63,7 @@ def find_layout_traces(
     floor = -1 if base is None else base.version
     commits = [v for v in range(version, floor, -1) if v in listing.commits]
     tracked = metadata.is_on("delta.enableRowTracking")
-    most = _MOST_FOR_ROW_IDS if tracked else MOST_COMMITS
-    for each in _commits_to_read(commits, every_commit, base, most):
+    for each in _commits_to_read(commits, every_commit, base, tracked):
         _read_commit(store, listing, each, layout)
     whole = every_commit and layout.commits.issuperset(commits)
     found = {}
@@ -149,8 +148,9 @@ def _newest_checkpoints(listing: LogListing, version: int, v2: bool) -> list[Che
 
 
 def _commits_to_read(
-    commits: list[int], every_commit: bool, base: Checkpoint | None, most: int
+    commits: list[int], every_commit: bool, base: Checkpoint | None, tracked: bool
 ) -> list[int]:
+    most = _MOST_FOR_ROW_IDS if tracked else MOST_COMMITS
     if every_commit and len(commits) <= most:
         return commits
     first = commits[-1:] if base is None else []
