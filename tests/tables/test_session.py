@@ -17,7 +17,12 @@ import pytest
 from deltaproto.errors import EngineError
 from deltaproto.tables.java import main as java_main
 from deltaproto.tables.java import require_java
-from deltaproto.tables.session import _needs_delta, explain_start_failure, unknown_name_hint
+from deltaproto.tables.session import (
+    _configured_jars,
+    _needs_delta,
+    explain_start_failure,
+    unknown_name_hint,
+)
 from tests.support.connect_server import delta_package
 from tests.support.logs import Log, metadata, protocol
 from tests.support.spark_settings import SHORT_LIVED
@@ -137,15 +142,45 @@ def test_jars_that_cannot_be_fetched(table: str, process: Process, tmp_path: Pat
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_the_packages_of_a_connector_come_with_those_of_delta(table: str, process: Process) -> None:
+@pytest.mark.parametrize("configured", [False, True])
+def test_the_packages_of_a_connector_come_with_those_of_delta(
+    configured: bool, table: str, process: Process, tmp_path: Path
+) -> None:
+    # Delta depends on it, so it is in Ivy's cache.
+    package = "org.roaringbitmap:shims:0.9.25"
+    (tmp_path / "spark-defaults.conf").write_text(f"spark.jars.packages {package}\n")
     ran = process(
         *("inspect", table, "--reader", "spark", "--format", "json"),
-        # Delta depends on it, so it is in Ivy's cache.
-        *("--spark-conf", "spark.jars.packages=org.roaringbitmap:shims:0.9.25"),
-        env=environment(JAVA_TOOL_OPTIONS=SHORT_LIVED),
+        *(() if configured else ("--spark-conf", f"spark.jars.packages={package}")),
+        env=environment(
+            JAVA_TOOL_OPTIONS=SHORT_LIVED,
+            **({"SPARK_CONF_DIR": str(tmp_path)} if configured else {}),
+        ),
     )
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout)["tables"][0]["reader"] == "spark"
+
+
+def test_jars_in_the_defaults_of_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SPARK_HOME", "SPARK_CONF_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    assert _configured_jars() == {}
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    assert _configured_jars() == {}
+    (tmp_path / "conf").mkdir()
+    defaults = tmp_path / "conf" / "spark-defaults.conf"
+    lines = (
+        "# spark.jars /a",
+        "spark.master local",
+        "spark.jars.packages = a:b:1",
+        "spark.jars\t/x",
+    )
+    defaults.write_text("\n".join(lines))
+    assert _configured_jars() == {"spark.jars.packages": "a:b:1", "spark.jars": "/x"}
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    assert _configured_jars() == {}
+    (tmp_path / "spark-defaults.conf").write_bytes(b"spark.jars \xff")
+    assert _configured_jars() == {}
 
 
 @pytest.mark.parametrize(
