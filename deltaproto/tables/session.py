@@ -251,7 +251,7 @@ def _start_session(builder: Any, settings: SparkSettings, java: int) -> SparkSes
     builder = builder.appName(_APPLICATION)
     reached = {**hadoop_conf_from_environment(settings.stores), **settings.hadoop}
     hadoop = {f"spark.hadoop.{key}": value for key, value in reached.items()}
-    conf = {**_configured_jars(), **settings.conf}
+    conf = {**_configured_packages(), **settings.conf}
     more = conf.pop(_PACKAGES, "") if _needs_delta(conf) else ""
     packages = [
         *file_system_packages(reached, settings.stores),
@@ -296,19 +296,20 @@ def _start_session(builder: Any, settings: SparkSettings, java: int) -> SparkSes
     return session
 
 
-def _configured_jars() -> dict[str, str]:
-    """Return what spark-defaults.conf has of `_SUPPLIES_JARS`: Delta's jars would replace it."""
+def _configured_packages() -> dict[str, str]:
+    """Return the packages in spark-defaults.conf as a setting: Delta's would replace them."""
     folder, home = os.environ.get("SPARK_CONF_DIR"), os.environ.get("SPARK_HOME")
     folder = folder or (home and os.path.join(home, "conf"))
     if not folder:
         return {}
     try:
         with open(os.path.join(folder, "spark-defaults.conf"), encoding="utf-8") as file:
-            lines = [line.strip() for line in file]
+            lines = file.read().splitlines()
     except (OSError, UnicodeDecodeError):
         return {}
-    found = (re.fullmatch(r"([^\s=:]+)\s*[=:\s]\s*(.*)", line) for line in lines)
-    return {each[1]: each[2] for each in found if each and each[1] in _SUPPLIES_JARS}
+    pattern = rf"\s*{re.escape(_PACKAGES)}\s*[=:\s]\s*(.*)"
+    found = [each[1].strip() for line in lines if (each := re.fullmatch(pattern, line))]
+    return {_PACKAGES: found[-1]} if found else {}
 
 
 def _needs_delta(conf: Mapping[str, str]) -> bool:

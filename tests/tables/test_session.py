@@ -18,7 +18,7 @@ from deltaproto.errors import EngineError
 from deltaproto.tables.java import main as java_main
 from deltaproto.tables.java import require_java
 from deltaproto.tables.session import (
-    _configured_jars,
+    _configured_packages,
     _needs_delta,
     explain_start_failure,
     unknown_name_hint,
@@ -161,26 +161,23 @@ def test_the_packages_of_a_connector_come_with_those_of_delta(
     assert json.loads(ran.stdout)["tables"][0]["reader"] == "spark"
 
 
-def test_jars_in_the_defaults_of_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_packages_in_the_defaults_of_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("SPARK_HOME", "SPARK_CONF_DIR"):
         monkeypatch.delenv(name, raising=False)
-    assert _configured_jars() == {}
+    assert _configured_packages() == {}
     monkeypatch.setenv("SPARK_HOME", str(tmp_path))
-    assert _configured_jars() == {}
+    assert _configured_packages() == {}
     (tmp_path / "conf").mkdir()
     defaults = tmp_path / "conf" / "spark-defaults.conf"
-    lines = (
-        "# spark.jars /a",
-        "spark.master local",
-        "spark.jars.packages = a:b:1",
-        "spark.jars\t/x",
-    )
-    defaults.write_text("\n".join(lines))
-    assert _configured_jars() == {"spark.jars.packages": "a:b:1", "spark.jars": "/x"}
+    defaults.write_text("# spark.jars.packages c:d:1\nspark.jars /x\nspark.jars.packages_ e:f:1\n")
+    assert _configured_packages() == {}
+    for line in ("spark.jars.packages a:b:1", "  spark.jars.packages\t= a:b:1 "):
+        defaults.write_text(f"spark.master local\n{line}\nspark.jars /x\n")
+        assert _configured_packages() == {"spark.jars.packages": "a:b:1"}
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
-    assert _configured_jars() == {}
-    (tmp_path / "spark-defaults.conf").write_bytes(b"spark.jars \xff")
-    assert _configured_jars() == {}
+    assert _configured_packages() == {}
+    (tmp_path / "spark-defaults.conf").write_bytes(b"spark.jars.packages \xff")
+    assert _configured_packages() == {}
 
 
 @pytest.mark.parametrize(
