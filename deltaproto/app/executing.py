@@ -17,7 +17,7 @@ from deltaproto.execution.result import ApplyStatus, StepRecord
 from deltaproto.planning.plan import Plan, Step
 
 if TYPE_CHECKING:
-    from deltaproto.execution.apply import ApplySession
+    from deltaproto.execution.plan_executor import ApplySession
     from deltaproto.execution.prepare import ApplyContext
     from deltaproto.protocol.table_state import SparkSettings
     from deltaproto.redaction import Redactor
@@ -247,24 +247,18 @@ def rehearse(
     """
     import tempfile
 
-    from deltaproto.execution.rehearse import RehearsalSettings, rehearse_plan
-    from deltaproto.execution.runner import lazy_runner
-    from deltaproto.execution.waits import WaitLimits
+    from deltaproto.execution.rehearse import rehearse_plan
     from deltaproto.redaction import Redactor
 
     spark = spark_settings(spark_remote, spark_conf, storage_options)
     redact = Redactor(storage_options, spark.conf, spark.hadoop)
     with tempfile.TemporaryDirectory(prefix="deltaproto-rehearse-") as folder:
         planned = _loaded(plan, folder)
-        settings = RehearsalSettings(
-            build_context(folder, storage_options, spark, None, ()),
-            lazy_runner(spark.reaching(planned.plan.location)),
-            _Events(on_event, redact),
-            WaitLimits(),
-            redact,
-            None if scratch is None else os.fspath(scratch),
-        )
-        return ApplyResult._make(rehearse_plan(planned, settings))
+        spark = spark.reaching(planned.plan.location)
+        context = build_context(folder, storage_options, spark, None, ())
+        session = build_session(context, redact, on_event)
+        where = None if scratch is None else os.fspath(scratch)
+        return ApplyResult._make(rehearse_plan(planned, session, where))
 
 
 def build_session(
@@ -272,12 +266,12 @@ def build_session(
     redact: Redactor,
     on_event: Callable[[ApplyEvent], object] | None,
     *,
-    dry_run: bool,
-    wait: bool,
-    retries: int,
+    dry_run: bool = False,
+    wait: bool = False,
+    retries: int = 5,
 ) -> ApplySession:
-    """Return the inputs of a call of `apply`; Spark starts on first use."""
-    from deltaproto.execution.apply import ApplySession
+    """Return the inputs of a call of `apply` or `rehearse`; Spark starts on first use."""
+    from deltaproto.execution.plan_executor import ApplySession
     from deltaproto.execution.run_log import AUDIT_FILE
     from deltaproto.execution.runner import lazy_runner
     from deltaproto.execution.waits import WaitLimits

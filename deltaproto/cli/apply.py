@@ -26,9 +26,10 @@ from deltaproto.cli.plan_io import (
 from deltaproto.cli.progress import warn
 from deltaproto.cli.signals import resume_hint
 from deltaproto.errors import ExitCode, TableError, UsageError
-from deltaproto.execution.apply import ApplySession, apply_plans, preparation_failure
+from deltaproto.execution.apply import apply_plans, preparation_failure
 from deltaproto.execution.goal_limits import find_unrelated_undo
 from deltaproto.execution.hooks import Hooks, open_hooks
+from deltaproto.execution.plan_executor import ApplySession
 from deltaproto.execution.plan_file import LoadedPlan, find_plan_files, read_plan
 from deltaproto.execution.prepare import ApplyContext, PreparedPlan, load_context
 from deltaproto.execution.prepare_copy import parse_losses

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,10 +16,11 @@ from deltaproto.cli.plan_io import (
     open_plan_output,
 )
 from deltaproto.errors import ExitCode
+from deltaproto.execution.plan_executor import ApplySession
 from deltaproto.execution.plan_file import find_plan_files
 from deltaproto.execution.prepare import ApplyContext
-from deltaproto.execution.rehearse import RehearsalSettings, rehearse_plan
-from deltaproto.execution.run_log import default_journal_dir
+from deltaproto.execution.rehearse import rehearse_plan
+from deltaproto.execution.run_log import AUDIT_FILE, default_journal_dir
 from deltaproto.execution.runner import lazy_runner
 from deltaproto.execution.waits import WaitLimits
 from deltaproto.redaction import Redactor
@@ -38,16 +40,16 @@ def run(values: Mapping[str, Any]) -> int:
         many=len(plans) > 1,
         complete=ExitCode.UNREADABLE not in codes,
     ) as to:
-        by = RehearsalSettings(
+        session = ApplySession(
             ApplyContext(storage, spark, folder=default_journal_dir),
             lazy_runner(spark),
-            to.display,
-            WaitLimits(),
-            redact,
-            values["scratch"],
+            audit=lambda path: os.path.join(default_journal_dir(path), AUDIT_FILE),
+            redact=redact,
+            observer=to.display,
+            limits=WaitLimits(),
         )
         for planned in plans:
-            result = rehearse_plan(planned, by)
+            result = rehearse_plan(planned, session, values["scratch"])
             codes.add(result.code)
             to.result(result)
     codes.add(to.output.code)

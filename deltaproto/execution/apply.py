@@ -6,21 +6,19 @@ import threading
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
 
 from deltaproto.counts import counted
 from deltaproto.errors import DeltaprotoError, ExitCode, TableError
 from deltaproto.execution.copy_executor import CopyExecutor
 from deltaproto.execution.executor import StepExecutor
-from deltaproto.execution.plan_executor import ExecutionTools, PlanExecutor
+from deltaproto.execution.plan_executor import ApplySession, PlanExecutor
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.preflight import INTERRUPTED, RUN_AGAIN_HINT, StopReason
-from deltaproto.execution.prepare import ApplyContext, PreparedPlan, prepare_plan
-from deltaproto.execution.recorder import RunLog
+from deltaproto.execution.prepare import PreparedPlan, prepare_plan
+from deltaproto.execution.recorder import RunRecorder
 from deltaproto.execution.result import (
     ApplyResult,
     ApplyStatus,
-    Observer,
     StepRecord,
     StepStatus,
     with_pending,
@@ -32,32 +30,9 @@ from deltaproto.execution.run_log import (
     find_append_obstacle,
     lock_path,
 )
-from deltaproto.execution.runner import StatementRunner
-from deltaproto.execution.waits import WaitLimits
 from deltaproto.identity import current_actor
 from deltaproto.interrupts import defer_signals, wait_for_first
 from deltaproto.planning.plan import Step, stays_violated_line
-from deltaproto.redaction import Redactor
-
-
-class ApplySession(NamedTuple):
-    """Inputs of a call of `apply`."""
-
-    context: ApplyContext
-    runner: Callable[[], StatementRunner]
-    """returns the shared runner; starts Spark on first use"""
-    audit: Callable[[str], str]
-    """returns the audit log's path for a plan file"""
-    redact: Redactor
-    observer: Observer
-    limits: WaitLimits
-    dry_run: bool = False
-    parallel: int = 1
-    around: Callable[[LoadedPlan, Callable[[], ApplyResult]], ApplyResult] = lambda _, run: run()
-    """wraps the execution of one plan, which it may skip; called from several threads"""
-    interrupted: Callable[[ApplyResult], None] = lambda _: None
-    """receives results that are not yielded because of an interruption"""
-
 
 Confirm = Callable[[PreparedPlan], str | None]
 """shows the warning and asks for confirmation; returns the reason if it is not given"""
@@ -189,29 +164,20 @@ def _execute_prepared(prepared: PreparedPlan, session: ApplySession) -> ApplyRes
         return _result_before_steps(
             prepared, ApplyStatus.REFUSED, error.exit_code, error.message, error.hint
         )
-    stepping: PlanExecutor | None = None
+    executor: PlanExecutor | None = None
     try:
         with Journal(context.folder(planned.path), planned.id) as journal:
             table = session.redact(planned.plan.table)
             journal.add("begin", session.limits.now(), table=table, **current_actor()._asdict())
+            recorder = RunRecorder(planned, journal, audit, prepared.approvals)
             if not prepared.left:
-                return _complete_audit_log(prepared, RunLog(planned, "", journal, audit), session)
-            runner = session.runner()
-            executor = StepExecutor if prepared.located.copy is None else CopyExecutor
-            tools = ExecutionTools(
-                runner.apart() if session.parallel > 1 else runner,
-                journal,
-                audit,
-                session.observer,
-                session.limits,
-                context.storage_options,
-                session.redact,
-            )
-            stepping = executor(prepared, tools)
-            stop = stepping.go(prepared.located.unaudited)
-            return _result_after_steps(prepared, stepping, stop, str(journal.path))
+                return _complete_audit_log(prepared, recorder, session)
+            executor_type = StepExecutor if prepared.located.copy is None else CopyExecutor
+            executor = executor_type(prepared, session, recorder)
+            stop = executor.execute(prepared.located.unaudited)
+            return _result_after_steps(prepared, executor, stop, str(journal.path))
     except DeltaprotoError as error:
-        if stepping is None or not stepping.executed:
+        if executor is None or not executor.executed:
             return _result_before_steps(
                 prepared,
                 ApplyStatus.REFUSED,
@@ -220,34 +186,34 @@ def _execute_prepared(prepared: PreparedPlan, session: ApplySession) -> ApplyRes
                 error.hint,
             )
         stop = StopReason(ExitCode.FAILED, error.message, error.hint or _RESUME_HINT)
-        return _result_after_steps(prepared, stepping, stop, None)
+        return _result_after_steps(prepared, executor, stop, None)
     except KeyboardInterrupt:
-        if stepping is not None:
-            code = ExitCode.FAILED if stepping.executed else ExitCode.STALE
+        if executor is not None:
+            code = ExitCode.FAILED if executor.executed else ExitCode.STALE
             stop = StopReason(code, INTERRUPTED, RUN_AGAIN_HINT)
-            session.interrupted(_result_after_steps(prepared, stepping, stop, None))
+            session.interrupted(_result_after_steps(prepared, executor, stop, None))
         raise
     except Exception as error:
-        if stepping is None or not stepping.executed:
+        if executor is None or not executor.executed:
             raise
         # A bug must not hide that part of the plan may be applied.
         message = f"internal error, {type(error).__name__}: {session.redact(str(error))}"
         return _result_after_steps(
-            prepared, stepping, StopReason(ExitCode.FAILED, message, _RESUME_HINT), None
+            prepared, executor, StopReason(ExitCode.FAILED, message, _RESUME_HINT), None
         )
     finally:
         audit.close()
 
 
 def _complete_audit_log(
-    prepared: PreparedPlan, ledger: RunLog, session: ApplySession
+    prepared: PreparedPlan, recorder: RunRecorder, session: ApplySession
 ) -> ApplyResult:
     """Return the result of a plan that only lacks lines in the audit log."""
-    ledger.complete(prepared.located.unaudited, prepared.located.watched, session.limits.now())
+    recorder.complete(prepared.located.unaudited, prepared.located.watcher, session.limits.now())
     finished = _already_done_result(prepared)
-    if ledger.unaudited is None:
+    if recorder.unaudited is None:
         return finished
-    message = f"every step was completed earlier, and {ledger.unaudited}"
+    message = f"every step was completed earlier, and {recorder.unaudited}"
     return finished._replace(
         status=ApplyStatus.FAILED, code=ExitCode.FAILED, message=message, hint=_RESUME_HINT
     )
@@ -264,12 +230,12 @@ def _exit_code_before_steps(error: DeltaprotoError) -> ExitCode:
 
 def _result_after_steps(
     prepared: PreparedPlan,
-    stepping: PlanExecutor,
+    executor: PlanExecutor,
     stop: StopReason | None,
     journal: str | None,
 ) -> ApplyResult:
-    steps = with_pending(stepping.records, prepared.planned.plan)
-    stands = stepping.stands
+    steps = with_pending(executor.records, prepared.planned.plan)
+    progress = executor.progress
     applied = ApplyResult(
         prepared.planned,
         ApplyStatus.DONE,
@@ -278,10 +244,10 @@ def _result_after_steps(
         steps=steps,
         gates=prepared.gates,
         warning=prepared.warning,
-        version=stands.point.version,
-        protocol=stands.point.protocol,
+        version=progress.baseline.version,
+        protocol=progress.baseline.protocol,
         journal=journal,
-        remarks=(*stepping.remarks, *_remarks(prepared)),
+        remarks=(*executor.remarks, *_remarks(prepared)),
     )
     if stop is None:
         return applied
@@ -308,7 +274,7 @@ def _result_before_steps(
     prepared: PreparedPlan, status: ApplyStatus, code: ExitCode, message: str, hint: str = ""
 ) -> ApplyResult:
     def record(step: Step, number: int) -> StepRecord:
-        done = number < prepared.located.stands.done
+        done = number < prepared.located.progress.done
         return StepRecord(step.id, StepStatus.EARLIER if done else StepStatus.PENDING)
 
     steps = prepared.planned.plan.steps
@@ -321,8 +287,8 @@ def _result_before_steps(
         tuple(record(step, number) for number, step in enumerate(steps)),
         prepared.gates,
         prepared.warning,
-        prepared.located.sight.now.version,
-        prepared.located.sight.now.protocol,
+        prepared.located.observed.now.version,
+        prepared.located.observed.now.protocol,
         remarks=_remarks(prepared),
     )
 

@@ -73,8 +73,8 @@ def rows_of_commit(new: NamedTable, owner: str, version: int) -> int | None:
     commit, None if the commit does not record it.
     """
     for commit in reversed(new.commits()):
-        mark = commit_tag_of(commit)
-        if mark is not None and (mark.plan, mark.copied) == (owner, version):
+        tag = commit_tag_of(commit)
+        if tag is not None and (tag.plan, tag.copied) == (owner, version):
             rows = str((commit.info.get("operationMetrics") or {}).get("numOutputRows"))
             return int(rows) if rows.isdecimal() else None
     return 0

@@ -29,7 +29,6 @@ from deltaproto.execution.copy_verify import (
 from deltaproto.execution.preflight import (
     StopReason,
     check_window_open,
-    describe_commit,
 )
 from deltaproto.execution.verify import cross_check_with_delta_rs
 from deltaproto.planning.from_state import table_from_state
@@ -55,7 +54,7 @@ _DROP_HINT = "drop {} and delete its folder, then plan again"
 class CopyExecutor(CopyStatements):
     """Executes the remaining steps of a plan that makes or undoes a copy."""
 
-    def _execute_left(self) -> StopReason | None:
+    def _execute_remaining(self) -> StopReason | None:
         try:
             if (shut := self._closed_window()) is not None:
                 return shut
@@ -78,7 +77,7 @@ class CopyExecutor(CopyStatements):
         rename_old, close_old, rename_new = self._plan.steps[len(copy) :]
         create, *checks, fill = copy
         if self.state.stage is CopyStage.PLANNED:
-            self.take(create, CopyStage.COPYING)
+            self.run_step(create, CopyStage.COPYING)
         if self.state.stage is CopyStage.COPYING:
             self._constrain(checks, fill)
         columns = self._columns(fill)
@@ -88,10 +87,10 @@ class CopyExecutor(CopyStatements):
             self._catch_up(fill, columns)
             if (shut := self._closed_window()) is not None:
                 raise StoppedError(shut)
-            self.take(rename_old, CopyStage.BETWEEN)
+            self.run_step(rename_old, CopyStage.BETWEEN)
         if self.state.stage is CopyStage.BETWEEN:
             # The mark may have been set before the rename, so always set it again.
-            self.take(close_old, CopyStage.BETWEEN)
+            self.run_step(close_old, CopyStage.BETWEEN)
             if (found := self._append_pending(fill, columns)) is not None:
                 self._take_back(rename_old, close_old, found)
             self.send(rename_new)
@@ -113,15 +112,15 @@ class CopyExecutor(CopyStatements):
             if self.state.foreign:
                 self.send(rename_new, rename_new.undo)
                 self.reread(rename_new, CopyStage.SWAPPED)
-                who = describe_commit(self.state.foreign[-1])
+                who = self.state.foreign[-1].in_words
                 message = f"the new table has commits that the old one lacks: {who}"
                 self.stop(rename_new, message, _STOP_WRITERS)
             self.finish(rename_new)
         if self.state.stage is CopyStage.BETWEEN:
             self._require_free_folder(rename_old)
-            self.take(rename_old, CopyStage.COPYING)
+            self.run_step(rename_old, CopyStage.COPYING)
         if self.state.closed:
-            self.take(reopen, CopyStage.COPYING)
+            self.run_step(reopen, CopyStage.COPYING)
         self.finish(reopen)
 
     def _constrain(self, checks: Sequence[Step], fill: Step) -> None:
@@ -131,7 +130,7 @@ class CopyExecutor(CopyStatements):
             added = table_from_state(self.state.new.state).constraints
             starts = (f" ADD CONSTRAINT {quote_identifier(name)} CHECK (" for name in added)
             if not any(start in (step.sql or "") for start in starts):
-                self.take(step, CopyStage.COPYING)
+                self.run_step(step, CopyStage.COPYING)
             self.finish(step)
         why = find_different_definition(self._plan, self.state.old, self.state.new)
         if why is not None:
@@ -222,8 +221,8 @@ class CopyExecutor(CopyStatements):
             value = (
                 f"{quote_literal(COPY_OF)} = {quote_literal(self._plan.fingerprint.table_id or '')}"
             )
-            mark = f"ALTER TABLE {self.state.new_name} SET TBLPROPERTIES ({value})"
-            self.send(fill, mark, copied=version)
+            sql = f"ALTER TABLE {self.state.new_name} SET TBLPROPERTIES ({value})"
+            self.send(fill, sql, copied=version)
 
     def _insert(self, fill: Step, sql: str, version: int, *, rows: int | None = None) -> None:
         """Send an INSERT that Delta executes only once, even if it is sent repeatedly."""

@@ -165,11 +165,11 @@ class CopyTables:
         assert source is not None
         copied, foreign = None, []
         for commit in () if fresh is None else fresh.commits():
-            mark = commit_tag_of(commit)
-            if mark is None or mark.plan != self.owner:
+            tag = commit_tag_of(commit)
+            if tag is None or tag.plan != self.owner:
                 foreign.append(commit)
-            elif mark.copied is not None:
-                copied = max(copied or 0, mark.copied)
+            elif tag.copied is not None:
+                copied = max(copied or 0, tag.copied)
         return CopyState(self, stage, source, fresh, copied, tuple(foreign))
 
     def refresh(self, table: NamedTable) -> NamedTable:
@@ -261,10 +261,13 @@ def pending_commits(table: NamedTable, after: int, owner: str) -> list[PendingCo
 
 def find_metadata_change(state: CopyState) -> str | None:
     """Describe what changed in the old table, other than rows, since the plan was made; or None."""
-    print_, seen = state.tables.plan.fingerprint, state.old.state
-    if (seen.protocol, metadata_digest(seen.metadata)) != (print_.protocol, print_.metadata):
+    fingerprint, seen = state.tables.plan.fingerprint, state.old.state
+    if (seen.protocol, metadata_digest(seen.metadata)) != (
+        fingerprint.protocol,
+        fingerprint.metadata,
+    ):
         return "they are not those of the plan"
-    for commit in pending_commits(state.old, print_.version, state.tables.owner):
+    for commit in pending_commits(state.old, fingerprint.version, state.tables.owner):
         if commit.effect is CommitEffect.METADATA and commit.version <= seen.version:
             return str(commit)
     return None
@@ -273,9 +276,9 @@ def find_metadata_change(state: CopyState) -> str | None:
 def _classify(version: int, actions: Sequence[Mapping[str, Any]], owner: str) -> PendingCommit:
     info = commit_info([dict(action) for action in actions])
     commit = Commit(version, info, None, None)
-    mark = commit_tag_of(commit)
+    tag = commit_tag_of(commit)
     kinds = {kind for action in actions for kind in action}
-    if mark is not None and mark.plan == owner and kinds <= {"commitInfo", "metaData"}:
+    if tag is not None and tag.plan == owner and kinds <= {"commitInfo", "metaData"}:
         return PendingCommit(version, CommitEffect.NOTHING, commit.operation)
     domains = {a["domainMetadata"].get("domain") for a in actions if "domainMetadata" in a}
     added = [action["add"] for action in actions if "add" in action]

@@ -9,11 +9,12 @@ from typing import NoReturn
 
 from deltaproto.errors import ErrorCode, ExitCode, TableError
 from deltaproto.execution.copy_state import CopyStage
-from deltaproto.execution.plan_executor import ExecutionTools, PlanExecutor
+from deltaproto.execution.plan_executor import ApplySession, PlanExecutor
 from deltaproto.execution.preflight import INTERRUPTED, RUN_AGAIN_HINT, StopReason
 from deltaproto.execution.prepare import PreparedPlan
 from deltaproto.execution.prepare_copy import progress_of
 from deltaproto.execution.progress import Progress
+from deltaproto.execution.recorder import RunRecorder
 from deltaproto.execution.result import StepRecord, StepStatus
 from deltaproto.execution.verify import StepVerdict, verify_step
 from deltaproto.identity import current_actor
@@ -35,8 +36,10 @@ class StoppedError(Exception):
 class CopyStatements(PlanExecutor):
     """Sends statements one at a time, and knows the tables."""
 
-    def __init__(self, prepared: PreparedPlan, tools: ExecutionTools) -> None:
-        super().__init__(prepared, tools)
+    def __init__(
+        self, prepared: PreparedPlan, session: ApplySession, recorder: RunRecorder
+    ) -> None:
+        super().__init__(prepared, session, recorder)
         assert prepared.located.copy is not None
         self.state = prepared.located.copy
         self._owner = self.state.tables.owner
@@ -44,7 +47,7 @@ class CopyStatements(PlanExecutor):
         self._inserts = 0
 
     @property
-    def stands(self) -> Progress:
+    def progress(self) -> Progress:
         """The progress of the plan."""
         done = sum(r.done is not StepStatus.FAILED for r in self.records)
         return progress_of(self.state, done)
@@ -59,28 +62,28 @@ class CopyStatements(PlanExecutor):
     ) -> None:
         """Send one statement, and record it."""
         statement = step._replace(sql=sql or step.sql)
-        mark = CommitTag(self._owner, step.id, self._run, current_actor().actor, copied)
+        tag = CommitTag(self._owner, step.id, self._recorder.run, current_actor().actor, copied)
         for attempt in itertools.count():
             if self._limits.halted() and self.state.stage is not CopyStage.BETWEEN:
                 self.stop(step, INTERRUPTED, RUN_AGAIN_HINT)
             before, began = self.state.old.version, self._limits.now()
-            self._ledger.sent(step, before, began)
+            self._recorder.sent(step, before, began)
             self.executed = True
-            answer = self._send(statement, mark, conf)
+            result = self._send(statement, tag, conf)
             # The tables show what it did.
             unchanged = statement.protocol_after
-            judged = verify_step(statement, answer, (), unchanged, frozenset(), resumed=True)
+            verified = verify_step(statement, result, (), unchanged, frozenset(), resumed=True)
             now = self._limits.now()
-            self._ledger.answered(
-                statement, answer, judged, before, (), self.stands, now - began, now
+            self._recorder.answered(
+                statement, result, verified, before, (), self.progress, now - began, now
             )
-            if answer.error is None:
+            if result.error is None:
                 break
-            if judged.verdict is not StepVerdict.CONFLICT or attempt >= self._limits.retries:
-                self.stop(step, answer.message, RUN_AGAIN_HINT)
+            if verified.verdict is not StepVerdict.CONFLICT or attempt >= self._limits.retries:
+                self.stop(step, result.message, RUN_AGAIN_HINT)
             self._limits.sleep(2**attempt)
-        if self._ledger.unaudited is not None:
-            self.stop(step, self._ledger.unaudited, RUN_AGAIN_HINT)
+        if self._recorder.unaudited is not None:
+            self.stop(step, self._recorder.unaudited, RUN_AGAIN_HINT)
 
     def reread(self, step: Step, stage: CopyStage) -> None:
         """Read the tables again after a statement, and require that they are at `stage`."""
@@ -103,7 +106,7 @@ class CopyStatements(PlanExecutor):
                     f"look for its rows there, and repeat its commit in {self.state.old_name}",
                 )
 
-    def take(self, step: Step, stage: CopyStage) -> None:
+    def run_step(self, step: Step, stage: CopyStage) -> None:
         """Send the statement of a step, require `stage` afterwards, and record it as finished."""
         self.send(step)
         self.reread(step, stage)
@@ -116,8 +119,8 @@ class CopyStatements(PlanExecutor):
         record = StepRecord(
             step.id, StepStatus.DONE, operations=step.operations, attempts=1, delta_rs=delta_rs
         )
-        self._tell(record)
-        self._ledger.done(self.stands, record, self._limits.now())
+        self._report(record)
+        self._recorder.done(self.progress, record, self._limits.now())
 
     def stop(self, step: Step, message: str, hint: str) -> NoReturn:
         """Record a failed step, and stop.
@@ -126,6 +129,6 @@ class CopyStatements(PlanExecutor):
             StoppedError: always.
         """
         self.records = [record for record in self.records if record.id != step.id]
-        self._tell(StepRecord(step.id, StepStatus.FAILED, message=message))
-        self._ledger.failed(step, message, self._limits.now())
+        self._report(StepRecord(step.id, StepStatus.FAILED, message=message))
+        self._recorder.failed(step, message, self._limits.now())
         raise StoppedError(StopReason(ExitCode.FAILED, f"{step.id}: {message}", hint))

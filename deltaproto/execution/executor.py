@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from deltaproto.errors import ExitCode, TableError
-from deltaproto.execution.plan_executor import FREE_SPACE_HINT, ExecutionTools, PlanExecutor
+from deltaproto.execution.plan_executor import FREE_SPACE_HINT, ApplySession, PlanExecutor
 from deltaproto.execution.preflight import (
     INTERRUPTED,
+    REPLAN_HINT,
     RUN_AGAIN_HINT,
     StopReason,
     check_no_other_run,
     check_unchanged,
     check_window_open,
-    describe_commit,
 )
 from deltaproto.execution.prepare import PreparedPlan
 from deltaproto.execution.progress import Progress, is_finished, progress_from_commits
+from deltaproto.execution.recorder import RunRecorder
 from deltaproto.execution.result import StepRecord, StepStatus
 from deltaproto.execution.verify import (
     StatementResult,
@@ -46,38 +47,41 @@ _SUCCESS_VERDICTS = (StepVerdict.AS_PREDICTED, StepVerdict.EARLY, StepVerdict.NO
 class StepExecutor(PlanExecutor):
     """Executes the remaining steps of a plan that changes one table."""
 
-    def __init__(self, prepared: PreparedPlan, tools: ExecutionTools) -> None:
-        super().__init__(prepared, tools)
+    def __init__(
+        self, prepared: PreparedPlan, session: ApplySession, recorder: RunRecorder
+    ) -> None:
+        super().__init__(prepared, session, recorder)
         located = prepared.located
-        self._watched, self._sight, self._stands = located.watched, located.sight, located.stands
+        self._watcher, self._observed = located.watcher, located.observed
+        self._progress = located.progress
         self._since, self._held = located.since, located.held
-        self._waiting = WaitHandler(prepared.planned, tools.limits, tools.observer, self._ledger)
-        self._touched = self._stands.started
+        self._waiting = WaitHandler(prepared.planned, session.limits, session.observer, recorder)
+        self._touched = self._progress.started
         self._other_run: StopReason | None = None
 
     @property
-    def stands(self) -> Progress:
+    def progress(self) -> Progress:
         """The progress of the plan."""
-        return self._stands
+        return self._progress
 
-    def _execute_left(self) -> StopReason | None:
+    def _execute_remaining(self) -> StopReason | None:
         steps = self._plan.steps
         # If the next step was interrupted, its commits follow those of the finished steps.
-        if self.records and not self._stands.partial:
-            self._ledger.done(self._stands, None, self._since or self._limits.now())
-        while self._stands.done < len(steps):
-            step = steps[self._stands.done]
+        if self.records and not self._progress.partial:
+            self._recorder.done(self._progress, None, self._since or self._limits.now())
+        while self._progress.done < len(steps):
+            step = steps[self._progress.done]
             stop = self._wait(step) if step.sql is None else self._step(step)
             if stop is not None:
                 return stop
         return None
 
     def _wait(self, step: Step) -> StopReason | None:
-        if wait_not_needed(self._plan, self._stands):
+        if wait_not_needed(self._plan, self._progress):
             return self._record(
                 StepRecord(step.id, StepStatus.SKIPPED, message="no wait is needed")
             )
-        until = wait_ends_at(self._planned, self._stands, self._since)
+        until = wait_ends_at(self._planned, self._progress, self._since)
         if self._limits.now() < until:
             stop = StopReason(
                 ExitCode.CHANGES,
@@ -92,7 +96,7 @@ class StepExecutor(PlanExecutor):
         return self._record(StepRecord(step.id, StepStatus.DONE))
 
     def _step(self, step: Step) -> StopReason | None:
-        if step.optional and step.feature in self._stands.early:
+        if step.optional and step.feature in self._progress.early:
             message = f"{step.feature} was dropped in the first call"
             return self._record(StepRecord(step.id, StepStatus.SKIPPED, message=message))
         attempt, began = 0, self._limits.now()
@@ -101,22 +105,26 @@ class StepExecutor(PlanExecutor):
             stop = self._unready(step)
             if stop is not None:
                 return stop
-            before = self._stands.point.version
-            self._ledger.sent(step, before, self._limits.now())
+            before = self._progress.baseline.version
+            self._recorder.sent(step, before, self._limits.now())
             self._touched = self.executed = True
             try:
-                tag = CommitTag(self._planned.id, step.id, self._run, current_actor().actor)
-                answer = self._send(step, tag)
-                judged, own = self._look_after(step, answer)
+                tag = CommitTag(
+                    self._planned.id, step.id, self._recorder.run, current_actor().actor
+                )
+                result = self._send(step, tag)
+                verified, own = self._verify(step, result)
             except BaseException as error:
                 said = self._redact(f"{type(error).__name__}: {error}")
-                self._ledger.unseen(step, said, before, self._limits.now())
+                self._recorder.unseen(step, said, before, self._limits.now())
                 self.records.append(
                     StepRecord(step.id, StepStatus.FAILED, (), (), attempt, message=said)
                 )
                 raise
             now = self._limits.now()
-            self._ledger.answered(step, answer, judged, before, own, self._stands, now - began, now)
+            self._recorder.answered(
+                step, result, verified, before, own, self._progress, now - began, now
+            )
             record = StepRecord(
                 step.id,
                 StepStatus.DONE,
@@ -124,29 +132,29 @@ class StepExecutor(PlanExecutor):
                 tuple(commit.operation for commit in own),
                 attempt,
                 now - began,
-                judged.message,
-                judged.remarks,
+                verified.message,
+                verified.remarks,
             )
-            if judged.verdict in _SUCCESS_VERDICTS:
-                return self._verified(step, record, judged) or self._unaudited(step)
-            if judged.verdict is StepVerdict.WAIT:
+            if verified.verdict in _SUCCESS_VERDICTS:
+                return self._cross_check(step, record, verified) or self._unaudited(step)
+            if verified.verdict is StepVerdict.WAIT:
                 stop = _young_history(step, now + _RETENTION_RETRY_SECONDS)
                 if (unaudited := self._unaudited(step)) is not None:
-                    self._tell(record._replace(done=StepStatus.WAITING))
+                    self._report(record._replace(done=StepStatus.WAITING))
                     return unaudited
                 if self._waiting.ends(step, stop, refused=True):
-                    self._tell(record._replace(done=StepStatus.WAITING))
+                    self._report(record._replace(done=StepStatus.WAITING))
                     return stop
             elif (
-                judged.verdict is StepVerdict.CONFLICT
+                verified.verdict is StepVerdict.CONFLICT
                 and attempt <= self._limits.retries
-                and self._ledger.unaudited is None
+                and self._recorder.unaudited is None
             ):
                 pause = _BACKOFF_SECONDS * 2 ** (attempt - 1)
                 self._observer.retries(self._planned, step, self._winner(own), pause)
                 self._limits.sleep(pause)
             else:
-                return self._failed(step, record, judged, own)
+                return self._failed(step, record, verified, own)
 
     def _unready(self, step: Step) -> StopReason | None:
         """Return why the step cannot be executed now, or None."""
@@ -165,17 +173,17 @@ class StepExecutor(PlanExecutor):
                 self.records.append(StepRecord(step.id, StepStatus.WAITING))
                 return young
         self._held = None
-        point, stands = self._stands.point, self._stands
-        sight = self._watched.look(point.version)
+        baseline, progress = self._progress.baseline, self._progress
+        observed = self._watcher.observe(baseline.version)
         found = progress_from_commits(
-            self._planned.id, self._plan, stands.done, stands.early, sight, point
+            self._planned.id, self._plan, progress.done, progress.early, observed, baseline
         )
-        self._stands = found._replace(
-            done=stands.done, early=stands.early, partial=found.partial or stands.partial
+        self._progress = found._replace(
+            done=progress.done, early=progress.early, partial=found.partial or progress.partial
         )
         code = ExitCode.FAILED if self._touched else ExitCode.STALE
         self._notice_other_run(found, code)
-        stop = check_unchanged(self._plan, step, self._stands, code) or self._other_run
+        stop = check_unchanged(self._plan, step, self._progress, code) or self._other_run
         if stop is not None:
             self.records.append(StepRecord(step.id, StepStatus.FAILED, message=stop.message))
         return stop
@@ -183,86 +191,90 @@ class StepExecutor(PlanExecutor):
     def _notice_other_run(self, found: Progress, code: ExitCode) -> None:
         """Remember another run's commits: a later observation starts after them."""
         self._other_run = self._other_run or check_no_other_run(
-            found.own.values(), self._run, self._sight.now.version, code
+            found.own.values(), self._recorder.run, self._observed.now.version, code
         )
 
-    def _look_after(
-        self, step: Step, answer: StatementResult
+    def _verify(
+        self, step: Step, result: StatementResult
     ) -> tuple[VerifiedStep, tuple[Commit, ...]]:
-        stands = self._stands
-        point, done, early = stands.point, stands.done, stands.early
-        sight = self._watched.look(point.version)
-        after = progress_from_commits(self._planned.id, self._plan, done, early, sight, point)
+        progress = self._progress
+        baseline, done, early = progress.baseline, progress.done, progress.early
+        observed = self._watcher.observe(baseline.version)
+        after = progress_from_commits(self._planned.id, self._plan, done, early, observed, baseline)
         self._notice_other_run(after, ExitCode.FAILED)
         own = tuple(
             commit
             for commit in after.own.get(step.id, ())
-            if (mark := commit_tag_of(commit)) is not None and mark.run == self._run
+            if (tag := commit_tag_of(commit)) is not None and tag.run == self._recorder.run
         )
         operations = [commit.operation for commit in own]
-        judged = verify_step(
-            step, answer, operations, sight.now.protocol, early, resumed=stands.partial
+        verified = verify_step(
+            step, result, operations, observed.now.protocol, early, resumed=progress.partial
         )
         if after.foreign is not None:
-            who = describe_commit(after.foreign.commit)
+            who = after.foreign.commit.in_words
             said = f"{after.foreign.what} changed meanwhile: {who}"
-            judged = VerifiedStep(StepVerdict.UNEXPECTED, said)
-        elif judged.verdict is StepVerdict.LOST and is_finished(
-            step, own, early, sight.now.protocol
+            verified = VerifiedStep(StepVerdict.UNEXPECTED, said)
+        elif verified.verdict is StepVerdict.LOST and is_finished(
+            step, own, early, observed.now.protocol
         ):
-            judged = VerifiedStep(
-                StepVerdict.AS_PREDICTED, remarks=(f"Spark disconnected: {answer.message}",)
+            verified = VerifiedStep(
+                StepVerdict.AS_PREDICTED, remarks=(f"Spark disconnected: {result.message}",)
             )
-        partial = stands.partial or bool(own)
-        self._stands = after._replace(done=done, early=early, own={}, partial=partial)
-        return judged, own
+        partial = progress.partial or bool(own)
+        self._progress = after._replace(done=done, early=early, own={}, partial=partial)
+        return verified, own
 
-    def _verified(self, step: Step, record: StepRecord, judged: VerifiedStep) -> StopReason | None:
-        protocol = self._stands.point.protocol
-        agrees, said = cross_check_with_delta_rs(self._watched.uri, self._options, protocol)
+    def _cross_check(
+        self, step: Step, record: StepRecord, verified: VerifiedStep
+    ) -> StopReason | None:
+        protocol = self._progress.baseline.protocol
+        agrees, said = cross_check_with_delta_rs(self._watcher.uri, self._options, protocol)
         record = record._replace(delta_rs=said)
         if not agrees:
             wrong = VerifiedStep(
                 StepVerdict.UNEXPECTED, f"the log has {protocol.in_words}, and {said}"
             )
             return self._failed(step, record, wrong, ())
-        if judged.verdict is StepVerdict.EARLY:
-            early = self._stands.early | {step.feature or ""}
-            self._stands = self._stands._replace(early=early)
-        if judged.verdict is StepVerdict.NOT_NEEDED:
+        if verified.verdict is StepVerdict.EARLY:
+            early = self._progress.early | {step.feature or ""}
+            self._progress = self._progress._replace(early=early)
+        if verified.verdict is StepVerdict.NOT_NEEDED:
             record = record._replace(done=StepStatus.SKIPPED)
         return self._record(record)
 
     def _record(self, record: StepRecord) -> StopReason | None:
         """Record a finished step. Return a reason to stop before the next one, or None."""
-        self._stands = self._stands._replace(done=self._stands.done + 1, partial=False)
-        self._tell(record)
+        self._progress = self._progress._replace(done=self._progress.done + 1, partial=False)
+        self._report(record)
         self._since = self._limits.now()
-        self._ledger.done(self._stands, record, self._since)
+        self._recorder.done(self._progress, record, self._since)
         return None
 
     def _failed(
-        self, step: Step, record: StepRecord, judged: VerifiedStep, own: Sequence[Commit]
+        self, step: Step, record: StepRecord, verified: VerifiedStep, own: Sequence[Commit]
     ) -> StopReason:
-        if judged.verdict is StepVerdict.CONFLICT:
+        if verified.verdict is StepVerdict.CONFLICT:
             said = f"{step.id} lost {record.attempts} times; the last winner is {self._winner(own)}"
         else:
-            said = f"{step.id} {_FAILURE_PHRASES[judged.verdict]}: {judged.message}"
-        hint = _HINTS[judged.verdict]
-        storage = _storage_hint(judged.message) if judged.verdict is StepVerdict.REFUSED else None
+            said = f"{step.id} {_FAILURE_PHRASES[verified.verdict]}: {verified.message}"
+        hint = _HINTS[verified.verdict]
+        storage = (
+            _storage_hint(verified.message) if verified.verdict is StepVerdict.REFUSED else None
+        )
         if own:
             made = ", ".join(f"{commit.version} ({commit.operation})" for commit in own)
             said += f"; the table has its commits {made}"
-            if judged.verdict not in (StepVerdict.UNEXPECTED, StepVerdict.LOST):
+            if verified.verdict not in (StepVerdict.UNEXPECTED, StepVerdict.LOST):
                 hint = f"fix the cause and run the same command again: it resumes {step.id}"
         hint = storage or hint
-        self._tell(record._replace(done=StepStatus.FAILED, message=judged.message))
-        self._ledger.failed(step, judged.message, self._limits.now())
+        self._report(record._replace(done=StepStatus.FAILED, message=verified.message))
+        self._recorder.failed(step, verified.message, self._limits.now())
         return StopReason(ExitCode.FAILED, said, hint)
 
     def _unaudited(self, step: Step) -> StopReason | None:
         """Stop before another statement if the last one is missing in the audit log."""
-        problem = self._ledger.unaudited
+        problem = self._recorder.unaudited
         if problem is None:
             return None
         said = f"{step.id} was sent, but {problem}: no more statements are sent"
@@ -272,12 +284,12 @@ class StepExecutor(PlanExecutor):
         """Describe the newest commit by another writer."""
         mine = {commit.version for commit in own}
         try:
-            sight = self._watched.look(self._sight.now.version)
+            observed = self._watcher.observe(self._observed.now.version)
         except TableError as error:
             return f"unknown ({error.message})"
-        others = [each for each in sight.commits if each.version not in mine]
+        others = [each for each in observed.commits if each.version not in mine]
         others = [each for each in others if commit_tag_of(each) is None]
-        return describe_commit(others[-1]) if others else "not visible in the log"
+        return others[-1].in_words if others else "not visible in the log"
 
 
 def _young_history(step: Step, until: float) -> StopReason:
@@ -294,7 +306,6 @@ _FAILURE_PHRASES = {
     StepVerdict.REFUSED: "was rejected",
     StepVerdict.UNEXPECTED: "did not do what was predicted",
 }
-_REPLAN_HINT = "plan again: the remaining steps depend on the table's current state"
 _PERMISSION_HINT = (
     "give Spark's account write access to the table's folder, and run the same command again"
 )
@@ -313,6 +324,6 @@ def _storage_hint(message: str) -> str | None:
 _HINTS = {
     StepVerdict.LOST: "start Spark, and run the same command again: it finds the finished steps",
     StepVerdict.CONFLICT: "run the same command when the table is idle, or stop the other writer",
-    StepVerdict.REFUSED: _REPLAN_HINT,
-    StepVerdict.UNEXPECTED: _REPLAN_HINT,
+    StepVerdict.REFUSED: REPLAN_HINT,
+    StepVerdict.UNEXPECTED: REPLAN_HINT,
 }

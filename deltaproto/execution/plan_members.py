@@ -50,7 +50,7 @@ def deserialize_plan(entry: Mapping[str, Any], command: str) -> Plan:
         KeyError: naming a missing member.
         TypeError, ValueError, AttributeError, OverflowError: for a member of the wrong type.
     """
-    print_ = entry["fingerprint"]
+    fingerprint = entry["fingerprint"]
     goal = dict(require_type(dict, entry["goal"]))
     # Approvals compare the goal's text, so the text in the file must not be trusted.
     goal.pop("text")
@@ -76,10 +76,10 @@ def deserialize_plan(entry: Mapping[str, Any], command: str) -> Plan:
         goal_text=goal_text(goal, before),
         engine=engine,
         fingerprint=Fingerprint(
-            optional_string(print_["table_id"]),
-            require_type(int, print_["version"]),
-            Protocol.stored(print_["protocol"]),
-            optional_string(print_["metadata"]),
+            optional_string(fingerprint["table_id"]),
+            require_type(int, fingerprint["version"]),
+            Protocol.stored(fingerprint["protocol"]),
+            optional_string(fingerprint["metadata"]),
         ),
         protocol_before=before,
         protocol_after=Protocol.stored(entry["protocol_after"]),

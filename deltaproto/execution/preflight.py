@@ -11,7 +11,7 @@ from deltaproto.errors import ExitCode
 from deltaproto.execution.copy_state import is_named_copy
 from deltaproto.execution.goal_limits import TableUse, find_unrequested_change
 from deltaproto.execution.plan_file import LoadedPlan
-from deltaproto.execution.progress import Progress, TableObservation, without_dropped_features
+from deltaproto.execution.progress import Progress, TableObservation, without_features
 from deltaproto.execution.rebuild import find_mismatch, find_misprediction
 from deltaproto.execution.runner import EngineFacts
 from deltaproto.execution.warning import MaintenanceWindowStatus
@@ -175,44 +175,46 @@ def missing_fingerprint_gate(plan: Plan) -> GateResult | None:
 
 
 def fingerprint_gate(
-    plan: Plan, sight: TableObservation, stands: Progress, started: bool
+    plan: Plan, observed: TableObservation, progress: Progress, started: bool
 ) -> GateResult:
     """Check that the table is the one that was planned for. Data commits since then are allowed.
 
     `started`: steps of the plan are finished already.
     """
     code = ExitCode.FAILED if started else ExitCode.STALE
-    again = _REPLAN_HINT if started else "plan again"
-    if (why := _find_different_table(plan, sight, stands)) is not None:
+    again = REPLAN_HINT if started else "plan again"
+    if (why := _find_different_table(plan, observed, progress)) is not None:
         return GateResult("fingerprint", False, why, again, code)
     since = "no commits since"
-    if sight.commits:
+    if observed.commits:
         since = (
-            f"{counted(len(sight.commits), 'commit')} since, none of them by other writers with an "
-            "effect on the plan"
+            f"{counted(len(observed.commits), 'commit')} since, none of them by other writers with "
+            "an effect on the plan"
         )
-    return GateResult("fingerprint", True, f"version {sight.now.version}; {since}")
+    return GateResult("fingerprint", True, f"version {observed.now.version}; {since}")
 
 
-def _find_different_table(plan: Plan, sight: TableObservation, stands: Progress) -> str | None:
+def _find_different_table(plan: Plan, observed: TableObservation, progress: Progress) -> str | None:
     wanted = plan.fingerprint.table_id
-    if wanted is not None and sight.table_id != wanted:
-        return f"this is a different table: its id is {sight.table_id}, but was {wanted}"
-    if sight.now.version < plan.fingerprint.version:
+    if wanted is not None and observed.table_id != wanted:
+        return f"this is a different table: its id is {observed.table_id}, but was {wanted}"
+    if observed.now.version < plan.fingerprint.version:
         return (
-            f"the table is at version {sight.now.version}, but was at {plan.fingerprint.version} "
-            "when it was planned: it was replaced or rolled back"
+            f"the table is at version {observed.now.version}, but was at "
+            f"{plan.fingerprint.version} when it was planned: it was replaced or rolled back"
         )
-    if stands.foreign is not None:
-        return f"{stands.foreign.what} changed since: {describe_commit(stands.foreign.commit)}"
-    return _find_wrong_protocol(plan, stands)
+    if progress.foreign is not None:
+        return f"{progress.foreign.what} changed since: {progress.foreign.commit.in_words}"
+    return _find_wrong_protocol(plan, progress)
 
 
-def _find_wrong_protocol(plan: Plan, stands: Progress) -> str | None:
-    expected = expected_protocol(plan, stands)
-    if stands.partial or stands.point.protocol == expected:
+def _find_wrong_protocol(plan: Plan, progress: Progress) -> str | None:
+    expected = expected_protocol(plan, progress)
+    if progress.partial or progress.baseline.protocol == expected:
         return None
-    return f"the protocol is {stands.point.protocol.in_words}, but should be {expected.in_words}"
+    return (
+        f"the protocol is {progress.baseline.protocol.in_words}, but should be {expected.in_words}"
+    )
 
 
 def engine_gate(wanted: Engine, facts: EngineFacts) -> GateResult:
@@ -326,26 +328,18 @@ def _irreversible_losses(steps: Iterable[Step]) -> Iterator[str]:
         yield "history is deleted"
 
 
-def expected_protocol(plan: Plan, stands: Progress) -> Protocol:
+def expected_protocol(plan: Plan, progress: Progress) -> Protocol:
     """Return the protocol before the next step, or after the last."""
-    if stands.done == 0:
+    if progress.done == 0:
         return plan.fingerprint.protocol
-    return without_dropped_features(plan.steps[stands.done - 1].protocol_after, stands.early)
-
-
-def describe_commit(commit: Commit) -> str:
-    """Describe a commit for people."""
-    who = " by ".join(part for part in (commit.engine, commit.user) if part)
-    return f"version {commit.version}, {commit.operation}" + (f" ({who})" if who else "")
+    return without_features(plan.steps[progress.done - 1].protocol_after, progress.early)
 
 
 def _minor_version(version: str) -> list[str]:
     return version.split(".")[:2]
 
 
-_REPLAN_HINT = "plan again: the remaining steps depend on the table's current state"
-
-
+REPLAN_HINT = "plan again: the remaining steps depend on the table's current state"
 INTERRUPTED = "the run was interrupted"
 RUN_AGAIN_HINT = "run the same command again to resume"
 
@@ -360,15 +354,17 @@ class StopReason(NamedTuple):
     """when to resume, in seconds since the epoch; None: user action is needed first"""
 
 
-def check_unchanged(plan: Plan, step: Step, stands: Progress, code: ExitCode) -> StopReason | None:
+def check_unchanged(
+    plan: Plan, step: Step, progress: Progress, code: ExitCode
+) -> StopReason | None:
     """Return why the step must not run; `code` is used if another writer changed the table."""
-    if stands.foreign is not None:
-        who = describe_commit(stands.foreign.commit)
+    if progress.foreign is not None:
+        who = progress.foreign.commit.in_words
         return StopReason(
-            code, f"before {step.id}, {stands.foreign.what} changed: {who}", _REPLAN_HINT
+            code, f"before {step.id}, {progress.foreign.what} changed: {who}", REPLAN_HINT
         )
-    if (why := _find_wrong_protocol(plan, stands)) is not None:
-        return StopReason(code, f"before {step.id} {why}", _REPLAN_HINT)
+    if (why := _find_wrong_protocol(plan, progress)) is not None:
+        return StopReason(code, f"before {step.id} {why}", REPLAN_HINT)
     return None
 
 
@@ -378,9 +374,9 @@ def check_no_other_run(
     """Return a StopReason if another run of the same plan committed after this run began."""
     for commits in own:
         for commit in commits:
-            mark = commit_tag_of(commit)
-            if mark is not None and mark.run != run and commit.version > since:
-                message = f"another run is executing this plan: {describe_commit(commit)}"
+            tag = commit_tag_of(commit)
+            if tag is not None and tag.run != run and commit.version > since:
+                message = f"another run is executing this plan: {commit.in_words}"
                 return StopReason(code, message, "let it finish, then run the same command again")
     return None
 

@@ -101,9 +101,9 @@ def load_context(
 class LocatedProgress(NamedTuple):
     """The progress of a plan, and its evidence."""
 
-    watched: TableWatcher
-    sight: TableObservation
-    stands: Progress
+    watcher: TableWatcher
+    observed: TableObservation
+    progress: Progress
     since: float | None
     """when the last step finished"""
     unaudited: tuple[SentStatement, ...]
@@ -129,7 +129,7 @@ class PreparedPlan(NamedTuple):
     @property
     def left(self) -> tuple[Step, ...]:
         """The remaining steps."""
-        return self.planned.plan.steps[self.located.stands.done :]
+        return self.planned.plan.steps[self.located.progress.done :]
 
     @property
     def refused(self) -> GateResult | None:
@@ -162,22 +162,22 @@ def prepare_plan(
         if copied
         else locate_progress(planned, context, session=runner is not None)
     )
-    left = plan.steps[located.stands.done :]
+    left = plan.steps[located.progress.done :]
     windows = maintenance_windows_for(context.policy, plan)
-    activity = _read_activity(located.watched) if runner else None
-    warned = build_warning(plan, left, activity, None, windows, now)
-    brought = None
+    activity = _read_activity(located.watcher) if runner else None
+    warning = build_warning(plan, left, activity, None, windows, now)
+    impact = None
     if left and context.checker is not None:
-        brought = _predict_impact(context.checker, plan, left, located)
-    passed = tuple(_evaluate_gates(planned, context, located, warned, brought))
+        impact = _predict_impact(context.checker, plan, left, located)
+    passed = tuple(_evaluate_gates(planned, context, located, warning, impact))
     if left and runner is not None and preflight.combine_failed_gates(passed) is None:
         engine, of_engine = _evaluate_engine_gate(runner, plan)
         place = _GATES_BEFORE_ENGINE if located.copy is None else len(passed)
         passed = (*passed[:place], of_engine, *passed[place:])
-        warned = build_warning(plan, left, activity, engine, windows, now)
+        warning = build_warning(plan, left, activity, engine, windows, now)
     hold = None if context.outside_window else windows
-    approvals = tuple(r.text for r in brought.rulings) if isinstance(brought, PolicyImpact) else ()
-    return PreparedPlan(planned, located, passed, warned, hold, approvals)
+    approvals = tuple(r.text for r in impact.rulings) if isinstance(impact, PolicyImpact) else ()
+    return PreparedPlan(planned, located, passed, warning, hold, approvals)
 
 
 def predict_gates(
@@ -228,19 +228,21 @@ def locate_progress(
         session: see `TableWatcher`.
     """
     plan = planned.plan
-    watched = TableWatcher(plan, context.storage_options, context.spark, session=session)
+    watcher = TableWatcher(plan, context.storage_options, context.spark, session=session)
     journal = read_journal(context.journal_of(planned), planned.id)
     if journal.done > len(plan.steps):
         raise UsageError(
             f"{context.journal_of(planned)} has more finished steps than the plan has steps",
             "move it away: finished steps are then read from the table",
         )
-    print_ = plan.fingerprint
-    start = journal.point or Baseline(print_.version, print_.protocol, print_.metadata)
-    sight = watched.look(start.version)
-    stands = progress_from_commits(planned.id, plan, journal.done, journal.early, sight, start)
-    since = _last_commit_seconds(stands) if journal.since is None else journal.since
-    return LocatedProgress(watched, sight, stands, since, journal.unaudited, journal.held)
+    fingerprint = plan.fingerprint
+    start = journal.baseline or Baseline(
+        fingerprint.version, fingerprint.protocol, fingerprint.metadata
+    )
+    observed = watcher.observe(start.version)
+    progress = progress_from_commits(planned.id, plan, journal.done, journal.early, observed, start)
+    since = _last_commit_seconds(progress) if journal.since is None else journal.since
+    return LocatedProgress(watcher, observed, progress, since, journal.unaudited, journal.held)
 
 
 def _locate_copy(planned: LoadedPlan, context: ApplyContext) -> LocatedProgress:
@@ -248,23 +250,23 @@ def _locate_copy(planned: LoadedPlan, context: ApplyContext) -> LocatedProgress:
     owner = planned.id if planned.undoes is None else planned.undoes.id
     copy = CopyTables(planned.plan, owner, context.storage_options, context.spark).read()
     journal = read_journal(context.journal_of(planned), planned.id)
-    stands = progress_of(copy, finished_steps(copy, journal.done))
+    progress = progress_of(copy, finished_steps(copy, journal.done))
     # Follow the log at the table's current location.
     location = copy.old.opened.location.uri
     here = planned.plan._replace(table=location, location=location, sql_name=f"delta.`{location}`")
     return LocatedProgress(
         TableWatcher(here, context.storage_options, context.spark),
-        TableObservation(copy.old.state.metadata.id, stands.point, ()),
-        stands,
+        TableObservation(copy.old.state.metadata.id, progress.baseline, ()),
+        progress,
         journal.since,
         journal.unaudited,
         copy=copy,
     )
 
 
-def _last_commit_seconds(stands: Progress) -> float | None:
+def _last_commit_seconds(progress: Progress) -> float | None:
     """Return when the plan's last commit was made, in seconds since the epoch."""
-    times = [each.timestamp for commits in stands.own.values() for each in commits]
+    times = [each.timestamp for commits in progress.own.values() for each in commits]
     return max((time / 1000 for time in times if time is not None), default=None)
 
 
@@ -272,11 +274,11 @@ def _evaluate_gates(
     planned: LoadedPlan,
     context: ApplyContext,
     located: LocatedProgress,
-    warned: ApplyWarning,
-    brought: PolicyImpact | UnpredictableError | None,
+    warning: ApplyWarning,
+    impact: PolicyImpact | UnpredictableError | None,
 ) -> Iterator[GateResult]:
     plan, copy = planned.plan, located.copy
-    left = plan.steps[located.stands.done :]
+    left = plan.steps[located.progress.done :]
     if copy is None:
         yield from _table_gates(planned, context, located, left)
     else:
@@ -286,10 +288,10 @@ def _evaluate_gates(
     accepted = _acceptance_gate(plan, left, context)
     if copy is not None:
         yield accepted
-    if brought is not None:
-        yield preflight.policy_gate(brought)
-    if warned.window is not None:
-        yield preflight.window_gate(warned.window, context.outside_window)
+    if impact is not None:
+        yield preflight.policy_gate(impact)
+    if warning.window is not None:
+        yield preflight.window_gate(warning.window, context.outside_window)
     if copy is None:
         yield accepted
 
@@ -305,19 +307,19 @@ def _table_gates(
     planned: LoadedPlan, context: ApplyContext, located: LocatedProgress, left: Sequence[Step]
 ) -> Iterator[GateResult]:
     """Yield the gates `plan` and `fingerprint`."""
-    plan, stands, watched = planned.plan, located.stands, located.watched
+    plan, progress, watcher = planned.plan, located.progress, located.watcher
     whole = preflight.plan_gate(plan)
-    print_ = preflight.missing_fingerprint_gate(plan) or preflight.fingerprint_gate(
-        plan, located.sight, stands, stands.started
+    fingerprint = preflight.missing_fingerprint_gate(plan) or preflight.fingerprint_gate(
+        plan, located.observed, progress, progress.started
     )
     if whole.passed and not is_named_copy(plan):
         # Predictions are valid only for the table as the plan saw it.
-        again = print_.passed and not stands.started
-        table = table_from_state(_inspect_table(watched).state) if again else None
-        use = _read_use(watched, context) if print_.passed and _needs_use(plan, left) else None
+        again = fingerprint.passed and not progress.started
+        table = table_from_state(_inspect_table(watcher).state) if again else None
+        use = _read_use(watcher, context) if fingerprint.passed and _needs_use(plan, left) else None
         whole = preflight.forged_plan_gate(planned, table, use, left) or whole
     yield whole
-    yield print_
+    yield fingerprint
 
 
 def _evaluate_engine_gate(
@@ -331,10 +333,10 @@ def _evaluate_engine_gate(
     return facts, preflight.engine_gate(plan.engine, facts)
 
 
-def _read_activity(watched: TableWatcher) -> Activity | None:
+def _read_activity(watcher: TableWatcher) -> Activity | None:
     """Return the recent activity; None if the log cannot be read."""
     try:
-        return recent_activity(watched.reached.store)
+        return recent_activity(watcher.reached.store)
     except TableError:
         return None
 
@@ -345,7 +347,7 @@ def _predict_impact(
     """Predict the policy's findings; None for a copy that must be completed or undone."""
     copy = located.copy
     if copy is None:
-        return _predict_policy_impact(checker, plan, left, _inspect_table(located.watched))
+        return _predict_policy_impact(checker, plan, left, _inspect_table(located.watcher))
     if not may_be_refused(copy):
         return None
     old = run_rules(copy.old.state)
@@ -384,15 +386,15 @@ def _needs_use(plan: Plan, left: Sequence[Step]) -> bool:
     return bool(left) and (unused or bool(goal.get("clients")))
 
 
-def _read_use(watched: TableWatcher, context: ApplyContext) -> TableUse:
+def _read_use(watcher: TableWatcher, context: ApplyContext) -> TableUse:
     """Read how the table uses its features, as thoroughly as for a plan."""
-    inspection = _inspect_table(watched, thorough=True)
+    inspection = _inspect_table(watcher, thorough=True)
     catalog = context.catalog or ClientCatalog()
     needs = facts_from_inspection(inspection).needs
     return TableUse(inspection.subject.features, needs, catalog, inspection.state.domains)
 
 
-def _inspect_table(watched: TableWatcher, *, thorough: bool = False) -> Inspection:
-    location, store = watched.reached
-    reader = LogReader(watched.storage_options, look_in_files=thorough, every_commit=thorough)
+def _inspect_table(watcher: TableWatcher, *, thorough: bool = False) -> Inspection:
+    location, store = watcher.reached
+    reader = LogReader(watcher.storage_options, look_in_files=thorough, every_commit=thorough)
     return run_rules(reader.read_from(location, store))

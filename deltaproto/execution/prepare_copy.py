@@ -14,7 +14,7 @@ from deltaproto.execution.copy_state import (
     pending_commits,
 )
 from deltaproto.execution.plan_file import LoadedPlan
-from deltaproto.execution.preflight import GateResult, describe_commit
+from deltaproto.execution.preflight import GateResult
 from deltaproto.execution.progress import Baseline, Progress
 from deltaproto.plan_inputs.from_log import load_plan_input, metadata_digest
 from deltaproto.planning.engine import EngineName
@@ -32,8 +32,8 @@ def progress_of(state: CopyState, done: int) -> Progress:
     """
     table = state.new if state.stage is CopyStage.SWAPPED and state.new else state.old
     seen = table.state
-    point = Baseline(seen.version, seen.protocol, metadata_digest(seen.metadata))
-    return Progress(done, frozenset(), {}, point, None)
+    baseline = Baseline(seen.version, seen.protocol, metadata_digest(seen.metadata))
+    return Progress(done, frozenset(), {}, baseline, None)
 
 
 def finished_steps(state: CopyState, recorded: int) -> int:
@@ -108,7 +108,7 @@ def _fingerprint_gate(state: CopyState) -> GateResult:
     code, plan, seen = ExitCode.STALE, state.tables.plan, state.old.state
     if "undo" in plan.goal:
         if state.stage is CopyStage.SWAPPED and state.foreign:
-            who = describe_commit(state.foreign[-1])
+            who = state.foreign[-1].in_words
             return GateResult(
                 "fingerprint",
                 False,
@@ -126,7 +126,7 @@ def _fingerprint_gate(state: CopyState) -> GateResult:
             message = f"protocol, schema or properties changed since: {changed}"
             return GateResult("fingerprint", False, message, "plan again", code)
     if state.stage is not CopyStage.SWAPPED and state.foreign:
-        who = describe_commit(state.foreign[-1])
+        who = state.foreign[-1].in_words
         message = f"{state.names.new} has a commit that is not of this plan: {who}"
         hint = f"drop {state.names.new} and delete its folder, then plan again"
         return GateResult("fingerprint", False, message, hint, code)

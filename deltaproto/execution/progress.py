@@ -103,7 +103,7 @@ class TableWatcher:
         """The table's location."""
         return self.reached.location.uri
 
-    def look(self, since: int) -> TableObservation:
+    def observe(self, since: int) -> TableObservation:
         """Read the table's current state and the commits after version `since`.
 
         Raises:
@@ -170,7 +170,7 @@ class Progress(NamedTuple):
     """features dropped in the first of two calls, so that the rest of the two is not needed"""
     own: Mapping[str, tuple[Commit, ...]]
     """commits of each step since the baseline"""
-    point: Baseline
+    baseline: Baseline
     """table state after the plan's own commits and harmless commits by others"""
     foreign: ForeignCommit | None
     partial: bool = False
@@ -187,31 +187,31 @@ def progress_from_commits(
     plan: Plan,
     done: int,
     early: frozenset[str],
-    sight: TableObservation,
+    observed: TableObservation,
     start: Baseline,
 ) -> Progress:
     """Compute progress since `start`, given that `done` steps are already complete.
 
-    `sight` contains the commits after `start`.
+    `observed` contains the commits after `start`.
     """
     own: dict[str, list[Commit]] = {}
     protocol, metadata = start.protocol, start.metadata
     foreign: ForeignCommit | None = None
-    for commit in sight.commits:
-        mark = commit_tag_of(commit)
-        ours = mark is not None and mark.plan == plan_id
+    for commit in observed.commits:
+        tag = commit_tag_of(commit)
+        ours = tag is not None and tag.plan == plan_id
         new = commit.protocol if commit.protocol is not None else protocol
         seen = metadata if commit.metadata is None else metadata_digest(commit.metadata)
         if ours:
-            assert mark is not None
-            own.setdefault(mark.step, []).append(commit)
+            assert tag is not None
+            own.setdefault(tag.step, []).append(commit)
         elif new != protocol:
             foreign = foreign or ForeignCommit(commit, "the protocol")
         elif metadata is not None and seen != metadata:
             foreign = foreign or ForeignCommit(commit, "schema or properties")
         protocol, metadata = new, seen
     if foreign is None:
-        foreign = _find_unlogged_change(sight.now, protocol, metadata)
+        foreign = _find_unlogged_change(observed.now, protocol, metadata)
     for number, step in enumerate(plan.steps[done:], done):
         mine = own.get(step.id, [])
         later = any(each.id in own for each in plan.steps[number + 1 :])
@@ -225,7 +225,7 @@ def progress_from_commits(
         done,
         early,
         {name: tuple(each) for name, each in own.items()},
-        sight.now,
+        observed.now,
         foreign,
         partial=done < len(plan.steps) and plan.steps[done].id in own,
     )
@@ -254,7 +254,7 @@ def is_finished(
         return False
     if own[-1].operation != step.operations[-1]:
         return False
-    return protocol == without_dropped_features(step.protocol_after, early)
+    return protocol == without_features(step.protocol_after, early)
 
 
 def dropped_in_first_call(step: Step, own: Sequence[Commit], protocol: Protocol) -> bool:
@@ -267,8 +267,7 @@ def dropped_in_first_call(step: Step, own: Sequence[Commit], protocol: Protocol)
     )
 
 
-def without_dropped_features(protocol: Protocol, features: frozenset[str]) -> Protocol:
-    """Return the predicted protocol, given that `features` were dropped earlier."""
-    for feature in features & protocol.supported:
-        protocol = protocol.without_feature(feature)
-    return protocol
+def without_features(protocol: Protocol, features: frozenset[str]) -> Protocol:
+    """Return a predicted protocol without these features; unchanged if it supports none of them."""
+    dropped = features & protocol.supported
+    return protocol.without_features(dropped) if dropped else protocol

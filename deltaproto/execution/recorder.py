@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from deltaproto.planning.plan import Step
 from deltaproto.tables.log.commits import Commit, commit_tag_of
 
 
-class RunLog:
+class RunRecorder:
     """Writes the journal and the audit log. Times are in seconds since the epoch.
 
     A journal failure stops the run (`JournalError`). An audit log failure (`unaudited`) stops it
@@ -26,22 +27,23 @@ class RunLog:
     def __init__(
         self,
         planned: LoadedPlan,
-        run: str,
         journal: Journal,
         audit: AuditLog,
         approvals: Sequence[str] = (),
     ) -> None:
-        self._planned, self._run, self._approvals = planned, run, approvals
+        self._planned, self._approvals = planned, approvals
         self._journal, self._audit = journal, audit
+        self.run = uuid.uuid4().hex[:8]
+        """id of this run, in its commits and in both files"""
         self.remarks: list[str] = []
         self.unaudited: str | None = None
         """why the audit log lacks the last statement, or None"""
 
     def sent(self, step: Step, before: int, now: float) -> None:
         """Record that a statement is about to be sent; `before` is the table's version."""
-        self._journal.add("start", now, step=step.id, run=self._run, version=before)
+        self._journal.add("start", now, step=step.id, run=self.run, version=before)
 
-    def complete(self, sent: Sequence[SentStatement], watched: TableWatcher, now: float) -> None:
+    def complete(self, sent: Sequence[SentStatement], watcher: TableWatcher, now: float) -> None:
         """Write the audit lines missing from earlier runs, from the commits in the table."""
         steps = {step.id: step for step in self._planned.plan.steps}
         for each in sent:
@@ -49,11 +51,11 @@ class RunLog:
                 continue
             own = [
                 commit
-                for commit in watched.look(each.version).commits
-                if (mark := commit_tag_of(commit)) is not None
-                and mark[:3] == (self._planned.id, each.step, each.run)
+                for commit in watcher.observe(each.version).commits
+                if (tag := commit_tag_of(commit)) is not None
+                and tag[:3] == (self._planned.id, each.step, each.run)
             ]
-            done = self._audited(
+            done = self._add_audit_line(
                 steps[each.step],
                 each.version,
                 each.at,
@@ -67,25 +69,25 @@ class RunLog:
                 return
             self._journal.add("audited", now, step=each.step, run=each.run)
 
-    def done(self, stands: Progress, record: StepRecord | None, now: float) -> None:
+    def done(self, progress: Progress, record: StepRecord | None, now: float) -> None:
         """Record the finished steps; `record` is the last one, None if read from the table."""
-        point = stands.point
+        baseline = progress.baseline
         self._journal.add(
             "done",
             now,
             step=None if record is None else record.id,
-            steps_done=stands.done,
-            early=sorted(stands.early),
-            version=point.version,
-            protocol=point.protocol.to_action(),
-            metadata=point.metadata,
+            steps_done=progress.done,
+            early=sorted(progress.early),
+            version=baseline.version,
+            protocol=baseline.protocol.to_action(),
+            metadata=baseline.metadata,
             commits=[] if record is None else list(record.versions),
         )
 
     def waits(self, step: Step, until: float, now: float, *, refused: bool = False) -> None:
         """Record that the next step waits, or that Delta refused it until then."""
-        mark = {"refused": True} if refused else {}
-        self._journal.add("waiting", now, step=step.id, until=until, **mark)
+        refusal = {"refused": True} if refused else {}
+        self._journal.add("waiting", now, step=step.id, until=until, **refusal)
 
     def failed(self, step: Step, message: str, now: float) -> None:
         """Record a failed step."""
@@ -97,40 +99,42 @@ class RunLog:
     def answered(
         self,
         step: Step,
-        answer: StatementResult,
-        judged: VerifiedStep,
+        result: StatementResult,
+        verified: VerifiedStep,
         before: int,
         own: Sequence[Commit],
-        stands: Progress,
+        progress: Progress,
         seconds: float,
         now: float,
     ) -> None:
         """Record the result of one statement; `before` is the table's version before it."""
-        done = self._audited(
+        done = self._add_audit_line(
             step,
             before,
             now,
             version_after=own[-1].version if own else before,
             commits=[commit.version for commit in own],
-            outcome=str(judged.verdict),
-            error=answer.error,
-            message=answer.message,
-            protocol=stands.point.protocol.to_action(),
+            outcome=str(verified.verdict),
+            error=result.error,
+            message=result.message,
+            protocol=progress.baseline.protocol.to_action(),
             seconds=round(seconds, 3),
         )
         if done:
-            self._journal.add("audited", now, step=step.id, run=self._run)
+            self._journal.add("audited", now, step=step.id, run=self.run)
 
     def unseen(self, step: Step, message: str, before: int, now: float) -> None:
         """Record a statement whose effect could not be determined."""
-        self._audited(step, before, now, version_after=None, outcome="unseen", message=message)
+        self._add_audit_line(
+            step, before, now, version_after=None, outcome="unseen", message=message
+        )
 
-    def _audited(self, step: Step, before: int, now: float, **members: Any) -> bool:
+    def _add_audit_line(self, step: Step, before: int, now: float, **members: Any) -> bool:
         plan = self._planned.plan
         problem = self._audit.add(
             at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now)),
             plan=self._planned.id,
-            run=members.pop("run", self._run),
+            run=members.pop("run", self.run),
             table=plan.table,
             location=plan.location,
             step=step.id,

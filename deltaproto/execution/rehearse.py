@@ -5,35 +5,32 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterator
 
 from deltaproto.counts import counted
 from deltaproto.errors import DeltaprotoError, ExitCode, UsageError
 from deltaproto.execution import preflight
 from deltaproto.execution.copy_state import is_named_copy
 from deltaproto.execution.executor import StepExecutor
-from deltaproto.execution.plan_executor import ExecutionTools
+from deltaproto.execution.plan_executor import ApplySession
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.preflight import GateResult, StopReason
 from deltaproto.execution.prepare import (
-    ApplyContext,
     LocatedProgress,
     PreparedPlan,
     locate_progress,
 )
-from deltaproto.execution.progress import TableWatcher, progress_from_commits
+from deltaproto.execution.progress import TableWatcher, progress_from_commits, without_features
+from deltaproto.execution.recorder import RunRecorder
 from deltaproto.execution.result import (
     ApplyResult,
     ApplyStatus,
-    Observer,
     StepRecord,
     StepStatus,
     with_pending,
 )
 from deltaproto.execution.run_log import AUDIT_FILE, AuditLog, Journal
 from deltaproto.execution.runner import StatementRunner
-from deltaproto.execution.waits import WaitLimits
 from deltaproto.execution.warning import build_warning
 from deltaproto.location import Location, locate
 from deltaproto.planning.advice import is_same_table
@@ -43,8 +40,6 @@ from deltaproto.planning.plan import Fingerprint, Plan, Step
 from deltaproto.planning.predict.pending import stored_requests
 from deltaproto.planning.search.route import predict_statement
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
-from deltaproto.protocol.protocol import Protocol
-from deltaproto.redaction import Redactor
 from deltaproto.sql.quoting import quote_literal, sql_table_name
 from deltaproto.tables.log.commits import commit_tag_of
 from deltaproto.tables.log.reader import LogReader
@@ -54,75 +49,69 @@ _CLONE_COMMENT = "deltaproto: a clone for a rehearsal"
 _TABLE, _RECORDS = "clone", "records"
 
 
-class RehearsalSettings(NamedTuple):
-    """Inputs of a rehearsal."""
-
-    context: ApplyContext
-    runner: Callable[[], StatementRunner]
-    observer: Observer
-    limits: WaitLimits
-    redact: Redactor
-    scratch: str | None = None
-    """folder or URI to clone into; None: a local temporary folder"""
-
-
-def rehearse_plan(planned: LoadedPlan, by: RehearsalSettings) -> ApplyResult:
+def rehearse_plan(
+    planned: LoadedPlan, session: ApplySession, scratch: str | None = None
+) -> ApplyResult:
     """Execute the plan's statements on a clone, and compare each with its prediction.
 
-    The clone is always removed, and the source is verified to be unchanged.
+    The clone is always removed, and the source is verified to be unchanged. The journal and the
+    audit log are those of the clone, not of the session.
+
+    Args:
+        scratch: folder or URI to clone into; None: a local temporary folder.
 
     Raises:
         UsageError: when the scratch folder cannot be used.
     """
     try:
-        source, sight, stands, *_ = locate_progress(planned, by.context)
+        source, observed, progress, *_ = locate_progress(planned, session.context)
     except DeltaprotoError as error:
-        return _unreadable_result(planned, error, by)
+        return _unreadable_result(planned, error, session)
     plan = planned.plan
     passed: tuple[GateResult, ...] = (
         _copy_gate(plan) or preflight.forged_plan_gate(planned, None) or preflight.plan_gate(plan),
-        preflight.fingerprint_gate(plan, sight, stands, started=False),
+        preflight.fingerprint_gate(plan, observed, progress, started=False),
     )
-    if plan.steps and not stands.started and preflight.combine_failed_gates(passed) is None:
+    if plan.steps and not progress.started and preflight.combine_failed_gates(passed) is None:
         # Spark is started last: every gate before it works without Spark.
         try:
-            passed = (*passed, preflight.engine_gate(plan.engine, by.runner().facts()))
+            passed = (*passed, preflight.engine_gate(plan.engine, session.runner().facts()))
         except DeltaprotoError as error:
-            return _unreadable_result(planned, error, by)
+            return _unreadable_result(planned, error, session)
     ended = ApplyResult(
         planned,
         ApplyStatus.REFUSED,
         ExitCode.OK,
         "",
         gates=passed,
-        version=sight.now.version,
-        protocol=sight.now.protocol,
+        version=observed.now.version,
+        protocol=observed.now.protocol,
     )
     failed = preflight.combine_failed_gates(passed)
-    if failed is None and stands.started:
-        hint = "plan again: the remaining steps depend on the table's current state"
-        failed = GateResult("fingerprint", False, "the plan was started", hint, ExitCode.STALE)
+    if failed is None and progress.started:
+        message = "the plan was started"
+        failed = GateResult("fingerprint", False, message, preflight.REPLAN_HINT, ExitCode.STALE)
     if failed is not None:
         return ended._replace(code=failed.code, message=failed.message, hint=failed.hint)
     if not plan.steps:
         return ended._replace(status=ApplyStatus.NOTHING, message="there is nothing to rehearse")
     before = _list_files(source)
-    folder, local = _create_scratch_folder(plan, by)
+    folder, local = _create_scratch_folder(plan, session, scratch)
     try:
-        result = _execute_on_clone(planned, by, folder, local, ended, source)
+        result = _execute_on_clone(planned, session, folder, local, ended, source)
     except DeltaprotoError as error:
-        message = by.redact(error.message)
+        message = session.redact(error.message)
         result = ended._replace(
             status=ApplyStatus.FAILED, code=error.exit_code, message=message, hint=error.hint
         )
     finally:
-        left = _remove_clone(folder, local, by.runner())
+        left = _remove_clone(folder, local, session.runner())
     remarks = [*result.remarks, *([left] if left else [])]
-    harm = _find_source_change(planned.id, source, sight.now.version, before)
+    harm = _find_source_change(planned.id, source, observed.now.version, before)
     if harm is not None:
         return result._replace(status=ApplyStatus.FAILED, code=ExitCode.FAILED, message=harm)
     files = counted(len(before), "file")
-    proof = f"the source is unchanged: version {sight.now.version}, {files} as before"
+    proof = f"the source is unchanged: version {observed.now.version}, {files} as before"
     return result._replace(message=f"{result.message}; {proof}", remarks=tuple(remarks))
 
 
@@ -141,15 +130,15 @@ def _copy_gate(plan: Plan) -> GateResult | None:
 
 
 def _unreadable_result(
-    planned: LoadedPlan, error: DeltaprotoError, by: RehearsalSettings
+    planned: LoadedPlan, error: DeltaprotoError, session: ApplySession
 ) -> ApplyResult:
-    message = by.redact(error.message)
+    message = session.redact(error.message)
     return ApplyResult(planned, ApplyStatus.UNREADABLE, error.exit_code, message, error.hint)
 
 
 def _execute_on_clone(
     planned: LoadedPlan,
-    by: RehearsalSettings,
+    session: ApplySession,
     folder: str,
     local: str,
     ended: ApplyResult,
@@ -161,23 +150,23 @@ def _execute_on_clone(
         on_clone = retarget_plan(plan, location)
     except UsageError as error:
         return ended._replace(code=error.exit_code, message=error.message, hint=error.hint)
-    made = by.runner().run(
+    made = session.runner().run(
         f"CREATE TABLE {on_clone.sql_name} SHALLOW CLONE {plan.sql_name}", _CLONE_COMMENT
     )
     if made.error is not None:
-        message = f"Spark cannot create a shallow clone of it: {by.redact(made.message)}"
+        message = f"Spark cannot create a shallow clone of it: {session.redact(made.message)}"
         return ended._replace(code=ExitCode.FAILED, status=ApplyStatus.FAILED, message=message)
-    watched = TableWatcher(on_clone, by.context.storage_options, by.context.spark)
-    first = watched.look(-1).now
+    watcher = TableWatcher(on_clone, session.context.storage_options, session.context.spark)
+    first = watcher.observe(-1).now
     # Delta Spark's clone of a catalog-managed table commits to its own log.
-    on_clone = without_features(on_clone, CATALOG_MANAGED - first.protocol.supported)
+    on_clone = plan_without_features(on_clone, CATALOG_MANAGED - first.protocol.supported)
     if first.protocol != on_clone.protocol_before:
         message = (
             f"the clone has {first.protocol.in_words}, but the table has "
             f"{plan.fingerprint.protocol.in_words}: the clone cannot stand in for the table"
         )
         return ended._replace(code=ExitCode.FINDINGS, message=message)
-    lost = _find_lost_requests(on_clone, source, watched, by)
+    lost = _find_lost_requests(on_clone, source, watcher, session)
     if lost:
         keys = ", ".join(map(quote_literal, lost))
         return ended._replace(
@@ -188,39 +177,33 @@ def _execute_on_clone(
             f"({keys}); then plan again",
         )
     on_clone = on_clone._replace(fingerprint=Fingerprint(None, first.version, first.protocol, None))
-    sight = watched.look(first.version)
-    stands = progress_from_commits(planned.id, on_clone, 0, frozenset(), sight, first)
-    warning = build_warning(on_clone, on_clone.steps, None, None, None, by.limits.now())
+    observed = watcher.observe(first.version)
+    progress = progress_from_commits(planned.id, on_clone, 0, frozenset(), observed, first)
+    warning = build_warning(on_clone, on_clone.steps, None, None, None, session.limits.now())
     prepared = PreparedPlan(
         planned._replace(plan=on_clone),
-        LocatedProgress(watched, sight, stands, None, ()),
+        LocatedProgress(watcher, observed, progress, None, ()),
         ended.gates,
         warning,
     )
-    audit = AuditLog(os.path.join(local, _RECORDS, AUDIT_FILE), by.redact)
+    audit = AuditLog(os.path.join(local, _RECORDS, AUDIT_FILE), session.redact)
     try:
         with Journal(os.path.join(local, _RECORDS), planned.id) as journal:
-            tools = ExecutionTools(
-                by.runner(),
-                journal,
-                audit,
-                by.observer,
-                by.limits._replace(wait=False),
-                by.context.storage_options,
-                by.redact,
+            recorder = RunRecorder(prepared.planned, journal, audit)
+            executor = StepExecutor(
+                prepared, session._replace(limits=session.limits._replace(wait=False)), recorder
             )
-            stepping = StepExecutor(prepared, tools)
-            stop = stepping.go()
+            stop = executor.execute()
     finally:
         audit.close()
-    return _rehearsal_result(ended, plan, stop, stepping.records)
+    return _rehearsal_result(ended, plan, stop, executor.records)
 
 
 def _find_lost_requests(
-    plan: Plan, source: TableWatcher, clone: TableWatcher, by: RehearsalSettings
+    plan: Plan, source: TableWatcher, clone: TableWatcher, session: ApplySession
 ) -> tuple[str, ...]:
     """Return protocol properties of the source that would change the first step on the clone."""
-    reader = LogReader(by.context.storage_options)
+    reader = LogReader(session.context.storage_options)
     stored = reader.read_from(*source.reached).metadata.configuration
     requests = stored_requests({key: value for key, value in stored.items() if value is not None})
     first = next((step.sql for step in plan.steps if step.sql is not None), None)
@@ -256,25 +239,27 @@ def _rehearsal_result(
     )
 
 
-def _create_scratch_folder(plan: Plan, by: RehearsalSettings) -> tuple[str, str]:
+def _create_scratch_folder(
+    plan: Plan, session: ApplySession, scratch: str | None
+) -> tuple[str, str]:
     """Return the clone's location, and a local folder for the records."""
     local = tempfile.mkdtemp(prefix="deltaproto-rehearsal-")
-    if by.scratch is not None:
-        where = locate(by.scratch)
+    if scratch is not None:
+        where = locate(scratch)
         if where.path is None:
-            return f"{by.scratch.rstrip('/')}/{os.path.basename(local)}", local
+            return f"{scratch.rstrip('/')}/{os.path.basename(local)}", local
         try:
             os.makedirs(where.path, exist_ok=True)
             folder = tempfile.mkdtemp(prefix="deltaproto-rehearsal-", dir=where.path)
         except OSError as error:
             os.rmdir(local)
             raise UsageError(
-                f"cannot use {by.scratch}: {error.strerror}", "pass another --scratch"
+                f"cannot use {scratch}: {error.strerror}", "pass another --scratch"
             ) from None
         os.rmdir(local)
         return folder, folder
     here = locate(plan.location).path is not None
-    if not (here and is_local(by.context.spark.remote)):
+    if not (here and is_local(session.context.spark.remote)):
         os.rmdir(local)
         raise UsageError(
             "the table is not on this machine, so its clone needs a location writable by Spark",
@@ -318,10 +303,10 @@ def _find_source_change(
     differing = sorted(name for name, seen in before.items() if after.get(name) != seen)
     if differing:
         return f"files of the source changed or are missing: {', '.join(differing[:3])}"
-    for commit in source.look(version).commits:
-        mark = commit_tag_of(commit)
-        if mark is not None and mark.plan == plan_id:
-            return f"the source has a commit of this plan: {preflight.describe_commit(commit)}"
+    for commit in source.observe(version).commits:
+        tag = commit_tag_of(commit)
+        if tag is not None and tag.plan == plan_id:
+            return f"the source has a commit of this plan: {commit.in_words}"
     return None
 
 
@@ -341,24 +326,19 @@ def retarget_plan(plan: Plan, to: Location) -> Plan:
     return plan._replace(table=to.uri, location=to.uri, sql_name=name, steps=steps)
 
 
-def without_features(plan: Plan, names: frozenset[str]) -> Plan:
+def plan_without_features(plan: Plan, names: frozenset[str]) -> Plan:
     """Return the plan for a copy of its table that does not have these features."""
-
-    def without(protocol: Protocol) -> Protocol:
-        for name in sorted(names & protocol.supported):
-            protocol = protocol.without_feature(name)
-        return protocol
 
     steps = tuple(
         step._replace(
-            protocol_before=without(step.protocol_before),
-            protocol_after=without(step.protocol_after),
+            protocol_before=without_features(step.protocol_before, names),
+            protocol_after=without_features(step.protocol_after, names),
         )
         for step in plan.steps
     )
     return plan._replace(
-        protocol_before=without(plan.protocol_before),
-        protocol_after=without(plan.protocol_after),
+        protocol_before=without_features(plan.protocol_before, names),
+        protocol_after=without_features(plan.protocol_after, names),
         steps=steps,
     )
 

@@ -7,11 +7,12 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import cache
 
 from deltaproto.errors import ExitCode, TableError, UsageError
-from deltaproto.execution.apply import ApplySession, Confirm, apply_plans
+from deltaproto.execution.apply import Confirm, apply_plans
 from deltaproto.execution.hooks import AFTER_TABLE, BEFORE_TABLE, BEFORE_WAVE, ON_FAILURE, Hooks
+from deltaproto.execution.plan_executor import ApplySession
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.preflight import INTERRUPTED
-from deltaproto.execution.rehearse import RehearsalSettings, rehearse_plan
+from deltaproto.execution.rehearse import rehearse_plan
 from deltaproto.execution.replan import plan_again
 from deltaproto.execution.result import ApplyResult, ApplyStatus
 from deltaproto.execution.rollout_file import Rollout
@@ -72,13 +73,12 @@ class RolloutRun:
         self._users = context.policy and ClientScope(context.policy, client_files, ())
         self._now, self._limits = session.limits.now, session.limits
         self._lock, self._rehearsal_lock = threading.Lock(), threading.Lock()
-        self._rehearsals: RehearsalSettings | None = None
+        self._scratch = scratch
+        self._rehearsals: ApplySession | None = None
         if rehearse:
             # Tables are changed at the same time, and commits are tagged by session.
             runner = cache(lambda: session.runner().apart())
-            self._rehearsals = RehearsalSettings(
-                context, runner, session.observer, session.limits, session.redact, scratch
-            )
+            self._rehearsals = session._replace(runner=runner, parallel=1)
         self._started: set[str] = set()
         """tables with at least one executed step, for which nothing can be rehearsed"""
         self._tried: set[str] = set()
@@ -204,7 +204,7 @@ class RolloutRun:
             if blocked is not None or group in decisions.rehearsed:
                 return blocked
             try:
-                result = rehearse_plan(planned, self._rehearsals)
+                result = rehearse_plan(planned, self._rehearsals, self._scratch)
                 problem = f"{result.message}; {result.hint}" if result.hint else result.message
             except UsageError as error:
                 result, problem = None, f"{error.message}; {error.hint}"

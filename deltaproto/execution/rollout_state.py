@@ -207,8 +207,8 @@ def read_progress(
     opens: float | None = 0.0
     for wave in rollout.waves:
         begins = opens is not None and now >= opens
-        read = partial(_read_table, plans, context, decisions, now, look=begins)
-        found = _judge_wave(wave, _read_tables(wave.tables, read, look=begins), opens, now)
+        read = partial(_read_table, plans, context, decisions, now, read_log=begins)
+        found = _judge_wave(wave, _read_tables(wave.tables, read, read_log=begins), opens, now)
         waves.append(found)
         opens = None
         if found.status is RolloutStatus.DONE:
@@ -284,10 +284,13 @@ def _judge_wave(
 
 
 def _read_tables(
-    tables: tuple[RolloutTable, ...], read: Callable[[RolloutTable], TableProgress], *, look: bool
+    tables: tuple[RolloutTable, ...],
+    read: Callable[[RolloutTable], TableProgress],
+    *,
+    read_log: bool,
 ) -> tuple[TableProgress, ...]:
     def waits(table: RolloutTable) -> bool:
-        return look and not locate(table.location).local
+        return read_log and not locate(table.location).local
 
     return tuple(progress() for _, progress in work_ahead(read, tables, waits))
 
@@ -299,7 +302,7 @@ def _read_table(
     now: float,
     table: RolloutTable,
     *,
-    look: bool,
+    read_log: bool,
 ) -> TableProgress:
     planned = plans[table.plan_id]
     journal = read_journal(context.journal_of(planned), planned.id)
@@ -307,7 +310,7 @@ def _read_table(
         return TableProgress(table, RolloutStatus.DONE, since=journal.since)
     steps_left = len(planned.plan.steps) - journal.done
     found = TableProgress(table, RolloutStatus.PENDING, steps_left=steps_left)
-    if look:
+    if read_log:
         try:
             with contain_table_errors():
                 found = _read_log(table, planned, context, now)
@@ -333,19 +336,19 @@ def _read_log(
     table: RolloutTable, planned: LoadedPlan, context: ApplyContext, now: float
 ) -> TableProgress:
     located, plan = locate_progress(planned, context, session=False), planned.plan
-    stands = located.stands
-    if stands.done >= len(plan.steps):
+    progress = located.progress
+    if progress.done >= len(plan.steps):
         return TableProgress(table, RolloutStatus.DONE, since=located.since)
-    steps_left = len(plan.steps) - stands.done
+    steps_left = len(plan.steps) - progress.done
     waiting = TableProgress(
-        table, RolloutStatus.WAITING, started=stands.started, steps_left=steps_left
+        table, RolloutStatus.WAITING, started=progress.started, steps_left=steps_left
     )
-    if plan.steps[stands.done].sql is None and not wait_not_needed(plan, stands):
-        until = wait_ends_at(planned, stands, located.since)
+    if plan.steps[progress.done].sql is None and not wait_not_needed(plan, progress):
+        until = wait_ends_at(planned, progress, located.since)
         if now < until:
             return waiting._replace(until=until, message="history has to be old enough")
     step, until = located.held or ("", 0.0)
-    if step == plan.steps[stands.done].id and now < until:
+    if step == plan.steps[progress.done].id and now < until:
         return waiting._replace(until=until, message="more history must expire first")
     windows = None if context.outside_window else maintenance_windows_for(context.policy, plan)
     closed = check_window_open(windows, now)
@@ -354,9 +357,9 @@ def _read_log(
         message = never if closed.earliest is None else "no maintenance window is open"
         return waiting._replace(until=closed.earliest, message=message)
     ready = waiting._replace(status=RolloutStatus.READY)
-    if not stands.started:
-        unchanged = fingerprint_gate(plan, located.sight, stands, started=False)
+    if not progress.started:
+        unchanged = fingerprint_gate(plan, located.observed, progress, started=False)
         if not unchanged.passed:
-            same = plan.fingerprint.table_id in (None, located.sight.table_id)
+            same = plan.fingerprint.table_id in (None, located.observed.table_id)
             return ready._replace(message=unchanged.message, changed=same)
     return ready

@@ -131,7 +131,7 @@ class JournalState(NamedTuple):
 
     done: int
     early: frozenset[str]
-    point: Baseline | None
+    baseline: Baseline | None
     """state after the last finished step, or None"""
     since: float | None
     """when the last step finished, in seconds since the epoch"""
@@ -249,7 +249,7 @@ def _with_event(found: JournalState, event: Mapping[str, Any]) -> JournalState:
             return found._replace(
                 done=int(event["steps_done"]),
                 early=frozenset(event["early"]),
-                point=Baseline(int(event["version"]), protocol, event["metadata"]),
+                baseline=Baseline(int(event["version"]), protocol, event["metadata"]),
                 since=float(event["at"]),
                 held=None,
             )

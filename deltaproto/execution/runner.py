@@ -156,18 +156,18 @@ class StatementRunner:
     def run(
         self,
         sql: str,
-        mark: str,
+        tag: str,
         progress: ProgressCallback | None = None,
         conf: Mapping[str, str] = _NOTHING,
     ) -> StatementResult:
-        """Execute a statement exactly as written, with these settings; its commits carry `mark`."""
+        """Execute a statement exactly as written, with these settings; its commits carry `tag`."""
         try:
             with (
                 self._one_at_a_time,
                 ExitStack() as settings,
                 without_substitution(self._session) if has_variable(sql) else nullcontext(),
                 self._set(MAX_COMMIT_ATTEMPTS, _ATTEMPT_LIMIT, must=False),
-                self._set(USER_METADATA, mark, must=True),
+                self._set(USER_METADATA, tag, must=True),
                 _report_tasks(self._session, progress),
             ):
                 for key, value in conf.items():

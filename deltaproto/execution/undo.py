@@ -46,11 +46,11 @@ def plan_undo(planned: LoadedPlan, context: ApplyContext, now: float | None = No
     contradiction = forged_plan_gate(planned, None)
     if contradiction is not None:
         raise UsageError(contradiction.message, contradiction.hint)
-    _, sight, stands, *_ = locate_progress(planned, context, session=False)
-    gate = fingerprint_gate(plan, sight, stands, started=False)
+    _, observed, progress, *_ = locate_progress(planned, context, session=False)
+    gate = fingerprint_gate(plan, observed, progress, started=False)
     if not gate.passed:
         raise StalePlanError(gate.message, "plan the rollback from the current state: plan-upgrade")
-    done = plan.steps[: stands.done]
+    done = plan.steps[: progress.done]
     script = ";\n".join(step.undo for step in reversed(done) if step.undo is not None)
     inputs = load_plan_input(
         reading_address(plan),

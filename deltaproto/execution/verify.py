@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from deltaproto.errors import DeltaprotoError
-from deltaproto.execution.progress import without_dropped_features
+from deltaproto.execution.progress import without_features
 from deltaproto.planning.plan import Step
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.delta_rs import DeltaRsReader
@@ -115,7 +115,7 @@ class VerifiedStep(NamedTuple):
 
 def verify_step(
     step: Step,
-    answer: StatementResult,
+    result: StatementResult,
     operations: Sequence[str],
     now: Protocol,
     early: frozenset[str],
@@ -130,29 +130,29 @@ def verify_step(
         early: features dropped earlier than planned.
         resumed: an earlier run has already made commits of the step.
     """
-    if answer.lost:
-        return VerifiedStep(StepVerdict.LOST, answer.message)
-    if answer.conflict:
-        return VerifiedStep(StepVerdict.CONFLICT, answer.message)
-    if step.optional and answer.error == FEATURE_NOT_PRESENT and step.feature in early:
+    if result.lost:
+        return VerifiedStep(StepVerdict.LOST, result.message)
+    if result.conflict:
+        return VerifiedStep(StepVerdict.CONFLICT, result.message)
+    if step.optional and result.error == FEATURE_NOT_PRESENT and step.feature in early:
         return VerifiedStep(StepVerdict.NOT_NEEDED, f"{step.feature} was dropped in the first call")
-    wanted = without_dropped_features(step.protocol_after, early)
+    wanted = without_features(step.protocol_after, early)
     feature = step.feature or ""
     if (
         step.expects in RETENTION_WAIT_ERRORS
-        and answer.error is None
+        and result.error is None
         and feature in wanted.supported
     ):
-        sooner = without_dropped_features(wanted, frozenset({feature}))
+        sooner = without_features(wanted, frozenset({feature}))
         if now == sooner:
             return VerifiedStep(
                 StepVerdict.EARLY, f"{feature} was dropped at once: no history uses it"
             )
         wanted = sooner
-    elif answer.error in RETENTION_WAIT_ERRORS and step.expects not in RETENTION_WAIT_ERRORS:
-        return VerifiedStep(StepVerdict.WAIT, answer.message)
-    elif not _is_expected_error(step.expects, answer.error):
-        message = "it succeeded" if answer.error is None else answer.message
+    elif result.error in RETENTION_WAIT_ERRORS and step.expects not in RETENTION_WAIT_ERRORS:
+        return VerifiedStep(StepVerdict.WAIT, result.message)
+    elif not _is_expected_error(step.expects, result.error):
+        message = "it succeeded" if result.error is None else result.message
         return VerifiedStep(StepVerdict.REFUSED, message)
     if now != wanted:
         return VerifiedStep(StepVerdict.UNEXPECTED, _describe_protocol_difference(wanted, now))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.preflight import StopReason
 from deltaproto.execution.progress import Progress
-from deltaproto.execution.recorder import RunLog
+from deltaproto.execution.recorder import RunRecorder
 from deltaproto.execution.result import Observer
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.tables.log.log_retention import full_minute
@@ -32,7 +32,7 @@ class WaitLimits(NamedTuple):
     """whether the run was interrupted, so that no further statement may be sent"""
 
 
-def wait_ends_at(planned: LoadedPlan, stands: Progress, since: float | None) -> float:
+def wait_ends_at(planned: LoadedPlan, progress: Progress, since: float | None) -> float:
     """Return when the next wait ends, in seconds since the epoch.
 
     For a truncation of history, the previous step's writes have expired by then.
@@ -41,30 +41,30 @@ def wait_ends_at(planned: LoadedPlan, stands: Progress, since: float | None) -> 
         since: completion time of the previous step, or None.
     """
     if since is None:
-        at = planned.not_before[stands.done]
+        at = planned.not_before[progress.done]
         return 0.0 if at is None else at
     written = full_minute(math.ceil(since * 1000)) / 1000
-    return written + planned.plan.steps[stands.done].wait_hours * SECONDS_PER_HOUR
+    return written + planned.plan.steps[progress.done].wait_hours * SECONDS_PER_HOUR
 
 
-def wait_not_needed(plan: Plan, stands: Progress) -> bool:
+def wait_not_needed(plan: Plan, progress: Progress) -> bool:
     """Return True if every drop up to the next wait has succeeded in its first call."""
     coming = []
-    for step in plan.steps[stands.done + 1 :]:
+    for step in plan.steps[progress.done + 1 :]:
         if step.sql is None:
             break
         coming.append(step)
-    return bool(coming) and all(step.optional and step.feature in stands.early for step in coming)
+    return bool(coming) and all(step.optional and step.feature in progress.early for step in coming)
 
 
 class WaitHandler:
     """Ends the run at a step that has to wait, or waits if `WaitLimits.wait` is set."""
 
     def __init__(
-        self, planned: LoadedPlan, limits: WaitLimits, observer: Observer, ledger: RunLog
+        self, planned: LoadedPlan, limits: WaitLimits, observer: Observer, recorder: RunRecorder
     ) -> None:
         self._planned, self._limits = planned, limits
-        self._observer, self._ledger = observer, ledger
+        self._observer, self._recorder = observer, recorder
 
     def ends(self, step: Step, stop: StopReason, *, refused: bool = False) -> bool:
         """Return True if the run ends with `stop`; otherwise return after the wait.
@@ -74,7 +74,7 @@ class WaitHandler:
         """
         if stop.earliest is None:
             return True
-        self._ledger.waits(step, stop.earliest, self._limits.now(), refused=refused)
+        self._recorder.waits(step, stop.earliest, self._limits.now(), refused=refused)
         if not self._limits.wait:
             return True
         while (left := stop.earliest - self._limits.now()) > 0:

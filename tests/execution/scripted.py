@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from deltaproto.execution.apply import ApplySession, apply_plans
+from deltaproto.execution.apply import apply_plans
+from deltaproto.execution.plan_executor import ApplySession
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.prepare import ApplyContext
 from deltaproto.execution.result import ApplyResult

@@ -127,14 +127,14 @@ class TestWithoutSpark:
     ) -> None:
         good, other = plan(cli, table, "--lowest"), Log(tmp_path / "deep" / "other")
         other.commit(0, commit_info("CREATE TABLE"), protocol(1, 2), metadata())
-        bad, look = plan(cli, other, "--lowest"), TableWatcher.look
+        bad, look = plan(cli, other, "--lowest"), TableWatcher.observe
 
         def fails(self: TableWatcher, since: int) -> TableObservation:
             if self.uri.endswith("other"):
                 raise RuntimeError("c4n4ry")
             return look(self, since)
 
-        monkeypatch.setattr(TableWatcher, "look", fails)
+        monkeypatch.setattr(TableWatcher, "observe", fails)
         words = ("--yes", "--format", "json", "--parallel", parallel)
         ran = cli("apply", good, bad, *words)
         assert ran.code == 3

@@ -129,7 +129,7 @@ class TestOnce:
         self, cli: Cli, table: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         file = plan(cli, table, "--set", "delta.appendOnly=true")
-        version, run, look = newest(table), StatementRunner.run, TableWatcher.look
+        version, run, look = newest(table), StatementRunner.run, TableWatcher.observe
         sent: list[str] = []
 
         def runs(
@@ -145,7 +145,7 @@ class TestOnce:
 
         with monkeypatch.context() as away:
             away.setattr(StatementRunner, "run", runs)
-            away.setattr(TableWatcher, "look", looks)
+            away.setattr(TableWatcher, "observe", looks)
             ran = apply(cli, file)
         result = only(ran)
         assert (ran.code, result["status"], result["steps"][0]["state"]) == (5, "failed", "failed")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from deltaproto.execution.recorder import RunLog
+from deltaproto.execution.recorder import RunRecorder
 from deltaproto.execution.run_log import AuditLog
 from deltaproto.planning.plan import CHECKSUM_FIELD, compute_checksum
 from tests.conftest import Ran
@@ -161,9 +161,9 @@ class TestAudit:
     def test_a_line_names_the_approvals(self, tmp_path: Path) -> None:
         audit = AuditLog(str(tmp_path / "audit.jsonl"), lambda text: text.replace("secret", "***"))
         plan: Any = SimpleNamespace(id="1", plan=SimpleNamespace(table="t", location="file:///t"))
-        ledger = RunLog(plan, "run", None, audit, ("approved by Mary, secret",))  # type: ignore[arg-type]
+        recorder = RunRecorder(plan, None, audit, ("approved by Mary, secret",))  # type: ignore[arg-type]
         step: Any = SimpleNamespace(id="s1", sql="ALTER")
-        ledger.unseen(step, "", 0, 0.0)
+        recorder.unseen(step, "", 0, 0.0)
         audit.close()
         line = json.loads((tmp_path / "audit.jsonl").read_text())
         assert line["approvals"] == ["approved by Mary, ***"]

@@ -16,7 +16,8 @@ import pytest
 from deltaproto.cli.apply import load_or_create_undo_plan
 from deltaproto.errors import EngineError, ErrorCode, ExitCode, TableError
 from deltaproto.execution import copy_state
-from deltaproto.execution.apply import ApplySession, apply_plans
+from deltaproto.execution.apply import apply_plans
+from deltaproto.execution.plan_executor import ApplySession
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.prepare import ApplyContext
 from deltaproto.execution.result import ApplyResult, ApplyStatus

@@ -46,7 +46,7 @@ def add_done(folder: Path) -> Path:
 def test_what_was_added_is_what_is_read(tmp_path: Path) -> None:
     found = read_journal(add_done(tmp_path), PLAN)
     assert (found.done, found.early, found.since) == (2, frozenset({"deletionVectors"}), 2.0)
-    assert found.point == Baseline(7, Protocol(1, 2), "digest")
+    assert found.baseline == Baseline(7, Protocol(1, 2), "digest")
     assert found.holder == "ada on h, process 3"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deltaproto.execution.progress import without_dropped_features
+from deltaproto.execution.progress import without_features
 from deltaproto.execution.verify import StatementResult, StepVerdict, find_error_class, verify_step
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.plan import Step
@@ -100,4 +100,4 @@ def test_error_classes() -> None:
 
 
 def test_a_protocol_without_what_went_early() -> None:
-    assert without_dropped_features(BEFORE, frozenset({"deletionVectors", "rowTracking"})) == AFTER
+    assert without_features(BEFORE, frozenset({"deletionVectors", "rowTracking"})) == AFTER

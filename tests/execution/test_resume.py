@@ -104,7 +104,7 @@ def test_cut_off_after_any_commit_it_knows_which_step_is_next(plan: Plan) -> Non
             if count == len(made):
                 assert found.done > plan.steps.index(step)
                 assert not found.partial
-                assert found.point.protocol == expected_protocol(plan, found)
+                assert found.baseline.protocol == expected_protocol(plan, found)
         before += made
 
 
@@ -156,7 +156,7 @@ def test_a_change_whose_commit_is_gone_is_seen_all_the_same(plan: Plan) -> None:
     ):
         found = stands(now)
         assert found.foreign is not None
-        assert found.point == now
+        assert found.baseline == now
 
 
 def commits_other() -> Commit:
@@ -197,6 +197,6 @@ def test_a_watcher_returns_only_the_commits_after_a_version(log: Log) -> None:
     plan = ROW_TRACKING._replace(table=log.table, sql_name=f"delta.`{log.table}`", location=uri)
     watcher = TableWatcher(plan, {}, SparkSettings())
     for since in range(4):
-        found = watcher.look(since)
+        found = watcher.observe(since)
         assert [commit.version for commit in found.commits] == list(range(since + 1, 4))
         assert found.now.version == 3

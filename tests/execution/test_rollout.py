@@ -24,9 +24,9 @@ from deltaproto.cli.plan_io import ProgressDisplay
 from deltaproto.errors import ExitCode, ResultError, UsageError
 from deltaproto.execution import rollout as rollout_module
 from deltaproto.execution.hooks import open_hooks
+from deltaproto.execution.plan_executor import ApplySession
 from deltaproto.execution.plan_file import LoadedPlan, read_plans
 from deltaproto.execution.preflight import GateResult
-from deltaproto.execution.rehearse import RehearsalSettings
 from deltaproto.execution.result import ApplyResult, ApplyStatus
 from deltaproto.execution.rollout_file import load_rollout
 from deltaproto.execution.rollout_log import DECISIONS_FILE
@@ -217,9 +217,9 @@ def rehearsals(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> dict[str, Apply
     fleet.policy.write_text(POLICY.replace("soak: 6h", "soak: 6h, rehearse: true, parallel: 2"))
     results: dict[str, ApplyResult | None] = {}
 
-    def rehearse(planned: LoadedPlan, settings: RehearsalSettings) -> ApplyResult:
+    def rehearse(planned: LoadedPlan, session: ApplySession, _scratch: str | None) -> ApplyResult:
         # Like the table, the clone is changed through the session of the run.
-        assert settings.runner() is fleet
+        assert session.runner() is fleet
         name = Path(planned.plan.table).name
         result = results.setdefault(name, None)
         done = ApplyResult(planned, ApplyStatus.DONE, ExitCode.OK, "as predicted")
@@ -279,9 +279,9 @@ def test_a_decision_during_a_rehearsal_is_followed(
     fleet.plan()
     rehearse = rollout_module.rehearse_plan
 
-    def rehearse_for_long(planned: LoadedPlan, settings: RehearsalSettings) -> ApplyResult:
+    def rehearse_for_long(planned: LoadedPlan, *session: Any) -> ApplyResult:
         fleet.decide("pause", "--reason", "incident")
-        return rehearse(planned, settings)
+        return rehearse(planned, *session)
 
     monkeypatch.setattr(rollout_module, "rehearse_plan", rehearse_for_long)
     assert fleet.applied()[1:2] == ([],)

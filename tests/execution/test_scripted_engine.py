@@ -120,8 +120,8 @@ def test_the_course_of_a_plan_that_waits(bench: Bench) -> None:
     ]
     state = read_journal(journal_path(str(bench.folder), bench.planned.id), bench.planned.id)
     assert (state.done, state.early, state.unaudited) == (3, frozenset(), ())
-    assert state.point is not None
-    assert (state.point.version, state.point.protocol) == (6, Protocol(1, 2))
+    assert state.baseline is not None
+    assert (state.baseline.version, state.baseline.protocol) == (6, Protocol(1, 2))
     again = bench.apply()
     assert (again.status, statuses(again)) == (ApplyStatus.DONE, ["done-earlier"] * 3)
     assert bench.engine.sent == ["s1", "s3"]

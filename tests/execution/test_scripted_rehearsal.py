@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from deltaproto.errors import ExitCode, UsageError
+from deltaproto.execution.plan_executor import ApplySession
 from deltaproto.execution.prepare import ApplyContext
-from deltaproto.execution.rehearse import RehearsalSettings, rehearse_plan
+from deltaproto.execution.rehearse import rehearse_plan
 from deltaproto.execution.result import ApplyResult, ApplyStatus
 from deltaproto.execution.undo import StalePlanError, plan_undo
 from deltaproto.execution.verify import StatementResult
@@ -59,15 +60,15 @@ def engine(bench: Bench) -> CloningEngine:
 
 def rehearse(bench: Bench, engine: CloningEngine, scratch: str | None = None) -> ApplyResult:
     context = ApplyContext({}, SparkSettings(), lambda _: str(bench.folder))
-    settings = RehearsalSettings(
+    session = ApplySession(
         context,
         lambda: engine,  # type: ignore[arg-type, return-value]
+        lambda _: str(bench.folder / "audit.jsonl"),
+        Redactor(),
         SilentObserver(),  # type: ignore[arg-type]
         WaitLimits(now=lambda: bench.clock.now, sleep=bench.clock.sleep),
-        Redactor(),
-        scratch,
     )
-    result = rehearse_plan(bench.planned, settings)
+    result = rehearse_plan(bench.planned, session, scratch)
     assert engine.clone is None or not engine.clone.parent.exists()
     return result
 

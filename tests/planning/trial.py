@@ -18,7 +18,7 @@ from deltaproto.clients.requirements import (
     STORED_PARTITIONS,
     TableRequirements,
 )
-from deltaproto.execution.progress import without_dropped_features
+from deltaproto.execution.progress import without_features
 from deltaproto.execution.verify import FEATURE_NOT_PRESENT, RETENTION_WAIT_ERRORS
 from deltaproto.plan_inputs.from_log import load_plan_input
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
@@ -142,7 +142,7 @@ def carry_out(
             )
         ):
             yield f"{said}: {happened.error} instead of {step.expects}"
-        protocol = without_dropped_features(step.protocol_after, frozenset(early))
+        protocol = without_features(step.protocol_after, frozenset(early))
         is_now = _look(place).table.protocol
         if is_now != protocol:
             yield f"{said}: {is_now} instead of {protocol}"

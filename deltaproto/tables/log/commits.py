@@ -50,6 +50,12 @@ class Commit(NamedTuple):
         """Milliseconds since the epoch; see `commit_time`."""
         return commit_time(self.info)
 
+    @property
+    def in_words(self) -> str:
+        """Version, operation and writer as text."""
+        who = " by ".join(part for part in (self.engine, self.user) if part)
+        return f"version {self.version}, {self.operation}" + (f" ({who})" if who else "")
+
 
 def commit_time(info: Mapping[str, Any]) -> int | None:
     """Return a commitInfo's in-commit timestamp, or else the time of the writer's clock.
