@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from deltaproto.app.arguments import NONE, reach, words
@@ -19,9 +18,8 @@ from deltaproto.errors import (
     ResultError,
     UsageError,
 )
-from deltaproto.fleet.catalog_entries import CatalogEntries
-from deltaproto.fleet.discovered import DiscoveredTable, FolderSelection, UnreadablePlace
-from deltaproto.fleet.discovery import DiscoverySource
+from deltaproto.fleet.discovered import FolderSelection
+from deltaproto.fleet.discovery import DiscoverySource, list_session_catalogs
 from deltaproto.fleet.inventory import open_inventory_tables
 from deltaproto.fleet.scan import ScanRequest, run_scan
 from deltaproto.fleet.scan import ScanResult as _ScanResult
@@ -175,7 +173,7 @@ def scan(
         FolderSelection(tuple(words(include, "include")), tuple(words(exclude, "exclude"))),
         where,
         tuple(wanted),
-        partial(_find_catalog_tables, spark, tuple(wanted)),
+        list_session_catalogs(tuple(wanted), lambda: spark),
         allow_empty,
     )
     opened = None if where is None else open_inventory_tables(where, by.storage_options)
@@ -192,16 +190,6 @@ def scan(
         spark_conf=spark_conf,
     )
     return ScanResult(done, found)
-
-
-def _find_catalog_tables(
-    spark: SparkSettings, catalogs: tuple[str, ...], entries: CatalogEntries
-) -> Iterator[DiscoveredTable | UnreadablePlace]:
-    if catalogs:
-        from deltaproto.fleet.catalogs import find_catalog_tables
-        from deltaproto.tables.session import spark_session
-
-        yield from find_catalog_tables(spark_session(spark), catalogs, entries)
 
 
 def _run(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
 
 from deltaproto.cli import options
@@ -14,8 +13,8 @@ from deltaproto.cli.progress import show_rate, show_waiting, warn
 from deltaproto.cli.signals import resume_hint
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.fleet.catalog_entries import CatalogEntries
-from deltaproto.fleet.discovered import DiscoveredTable, FolderSelection, UnreadablePlace
-from deltaproto.fleet.discovery import DiscoverySource
+from deltaproto.fleet.discovered import FolderSelection
+from deltaproto.fleet.discovery import DiscoverySource, list_session_catalogs
 from deltaproto.fleet.inventory import open_inventory_tables
 from deltaproto.fleet.scan import ScanRequest, ScanResult, run_scan
 from deltaproto.fleet.scan_history import find_scan, select_pair
@@ -62,7 +61,7 @@ def run(values: Mapping[str, Any]) -> int:
             FolderSelection(tuple(values["include"]), tuple(values["exclude"])),
             values["inventory"] or None,
             tuple(values["catalog"]),
-            partial(_find_catalog_tables, values),
+            list_session_catalogs(tuple(values["catalog"]), lambda: options.spark_settings(values)),
             values["allow_empty"],
         ),
         storage,
@@ -123,17 +122,6 @@ def _list_tables(request: ScanRequest, values: Mapping[str, Any]) -> int:
     for note in passed.notes():
         warn(note)
     return int(ExitCode.UNREADABLE if unseen else ExitCode.OK)
-
-
-def _find_catalog_tables(
-    values: Mapping[str, Any], entries: CatalogEntries
-) -> Iterator[DiscoveredTable | UnreadablePlace]:
-    if values["catalog"]:
-        from deltaproto.fleet.catalogs import find_catalog_tables
-        from deltaproto.tables.session import spark_session
-
-        session = spark_session(options.spark_settings(values))
-        yield from find_catalog_tables(session, tuple(values["catalog"]), entries)
 
 
 def _load_checker(values: Mapping[str, Any]) -> Checker | None:

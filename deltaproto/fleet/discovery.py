@@ -20,6 +20,7 @@ from deltaproto.fleet.local_disk import tables_under as on_disk_under
 from deltaproto.input_file import open_input
 from deltaproto.location import Location, LocationKind, catalog_server, locate, parse_table_list
 from deltaproto.policy.document import normalize_location
+from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.redaction import redact_address
 
 
@@ -51,6 +52,25 @@ class DiscoverySource(NamedTuple):
             *sorted(lists),
             *(f"{CATALOG_PREFIX}{name}" for name in self.catalogs),
         ]
+
+
+def list_session_catalogs(
+    names: tuple[str, ...], spark: Callable[[], SparkSettings]
+) -> Callable[[CatalogEntries], Iterable[DiscoveredTable | UnreadablePlace]]:
+    """Return `DiscoverySource.from_catalogs` for catalogs and schemas of a Spark session.
+
+    Args:
+        spark: returns the session's settings; called when catalogs are listed.
+    """
+
+    def tables(entries: CatalogEntries) -> Iterator[DiscoveredTable | UnreadablePlace]:
+        if names:
+            from deltaproto.fleet.catalogs import find_catalog_tables
+            from deltaproto.tables.session import spark_session
+
+            yield from find_catalog_tables(spark_session(spark()), names, entries)
+
+    return tables
 
 
 class SplitTables(NamedTuple):
