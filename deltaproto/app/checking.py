@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,6 +14,7 @@ from deltaproto.app.result import Result, Rows, findings_failure, show_in_notebo
 from deltaproto.counts import counted
 from deltaproto.errors import DeltaprotoError, ExitCode, ResultError, TableError, UsageError
 from deltaproto.inspection import ReadRequest, Unreadable
+from deltaproto.inspection.age import DEFAULT_MAX_AGE_DAYS
 from deltaproto.inspection.facts import facts_from_inspection
 from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.document import Policy
@@ -28,8 +29,11 @@ from deltaproto.policy.table_check import TableCheck, unreadable_table
 from deltaproto.tables.engine_errors import contain_table_errors
 
 if TYPE_CHECKING:
-    from deltaproto.app.clients_seen import SeenInventory
+    from deltaproto.fleet.seen.seen_findings import RecentUses, SeenChecks
     from deltaproto.render.document.blocks import Document
+
+SeenInventory = tuple[str | os.PathLike[str], int, Mapping[str, str]]
+"""an inventory in which `discover` counted, the number of days to count, and storage options"""
 
 _LOG = logging.getLogger("deltaproto.check")
 
@@ -255,7 +259,7 @@ def load_checks(
 
     Raises:
         UsageError: for an invalid policy or an unknown client, or if neither is passed; if no
-            version of the client of `after` is declared; and like `load_recent_uses`.
+            version of the client of `after` is declared; and like `load_seen`.
         TableError: corrupt-log, when the inventory `seen` is damaged.
     """
     if policy is None and not clients:
@@ -274,11 +278,41 @@ def load_checks(
         describe_limits(after, checker)
     if seen is None:
         return Checks(checker)
-    from deltaproto.app.clients_seen import compare_and_log, load_recent_uses
     from deltaproto.fleet.seen.seen_findings import SeenChecks
 
-    recent, notice = load_recent_uses(*seen)
+    recent, notice = load_seen(seen)
     if notice is not None:
         _LOG.warning("%s", notice)
     compared = SeenChecks(recent, rules, catalog, checker)
-    return Checks(checker, partial(compare_and_log, seen[0], compared))
+    return Checks(checker, partial(_compare_and_log, seen[0], compared))
+
+
+def load_seen(seen: SeenInventory) -> tuple[RecentUses, str | None]:
+    """Return the clients seen in the last days, and a notice if they were counted long ago.
+
+    Raises:
+        UsageError: for an invalid number of days, when there is no inventory, or when `discover`
+            never counted in it.
+        TableError: corrupt-log, when the inventory is damaged.
+    """
+    from deltaproto.fleet.seen.seen_findings import MOST_DAYS, load_recent_uses
+
+    name, days, storage_options = seen
+    if not 0 < days <= MOST_DAYS:
+        raise UsageError(f"seen_days is {days}", f"pass a number from 1 to {MOST_DAYS}")
+    return load_recent_uses(os.fspath(name), storage_options, days, DEFAULT_MAX_AGE_DAYS)
+
+
+def _compare_and_log(
+    name: str | os.PathLike[str], compared: SeenChecks, tables: Iterable[TableCheck]
+) -> Iterator[TableCheck]:
+    """Yield each check with the findings about clients seen; then log which tables had no count."""
+    yield from compared.checked(tables)
+    if missing := compared.uncounted:
+        _LOG.warning(
+            "%s: discover has not counted the commits of %s, such as %s; clients that are not "
+            "declared may use them",
+            name,
+            counted(len(missing), "table"),
+            missing[0],
+        )

@@ -246,10 +246,10 @@ class _Seen(NamedTuple):
 def _load_seen(name: str | os.PathLike[str] | None, days: int, by: Reach) -> _Seen:
     if name is None:
         return _Seen()
-    from deltaproto.app.clients_seen import load_recent_uses
+    from deltaproto.app.checking import load_seen
     from deltaproto.fleet.seen.seen_findings import uses_for_plans
 
-    recent, notice = load_recent_uses(name, days, by.storage_options)
+    recent, notice = load_seen((name, days, by.storage_options))
     return _Seen(uses_for_plans(recent), None if notice is None else f"{notice}.")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -82,15 +81,13 @@ def read_seen(values: Mapping[str, Any]) -> tuple[RecentUses, str | None]:
         UsageError: when there is no inventory, or `discover` never counted in it.
         TableError: corrupt-log, when the inventory is damaged.
     """
-    from deltaproto.fleet.seen.seen_findings import DEFAULT_DAYS, RecentUses
-    from deltaproto.fleet.seen.stored_uses import require_stored
+    from deltaproto.fleet.seen.seen_findings import DEFAULT_DAYS, load_recent_uses
 
-    name, days = values["seen"], values["seen_days"]
+    days = values["seen_days"]
     options.require_range(days, "--seen-days", _MAX_DAYS)
-    stored = require_stored(name, options.storage_options(values))
-    old = age.age_warning(stored.last_run, datetime.now(UTC), parse_max_age(values))
-    notice = None if old is None else f"{name}: the newest run of discover {old}; run it again"
-    return RecentUses(stored, days or DEFAULT_DAYS), notice
+    storage = options.storage_options(values)
+    max_age = parse_max_age(values)
+    return load_recent_uses(values["seen"], storage, days or DEFAULT_DAYS, max_age)
 
 
 def parse_max_age(values: Mapping[str, Any]) -> int:

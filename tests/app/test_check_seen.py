@@ -81,7 +81,7 @@ def test_a_table_that_no_run_counted_is_a_warning(
 def test_an_old_count_is_a_warning(lake: Path, caplog: pytest.LogCaptureFixture) -> None:
     deltaproto.discover(lake / "inventory")
     with pytest.MonkeyPatch.context() as patched, caplog.at_level(logging.WARNING, "deltaproto"):
-        patched.setattr("deltaproto.app.clients_seen.DEFAULT_MAX_AGE_DAYS", 0)
+        patched.setattr("deltaproto.app.checking.DEFAULT_MAX_AGE_DAYS", 0)
         deltaproto.check(lake / "lake" / "quiet", lake / "policy.yaml", seen=lake / "inventory")
     assert "the newest run of discover is less than an hour old; run it again" in caplog.text
 

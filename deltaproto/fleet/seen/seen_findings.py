@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
@@ -12,10 +12,11 @@ from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.model import READ_ACCESSES, Access
 from deltaproto.clients.version_scheme import Version, parse_version
 from deltaproto.counts import counted
-from deltaproto.fleet.seen.stored_uses import StoredUses
+from deltaproto.fleet.seen.stored_uses import StoredUses, require_stored
 from deltaproto.fleet.seen.times import Rhythm, Times
 from deltaproto.fleet.seen.user_agents import RULES
 from deltaproto.fleet.seen.uses import Client, SeenClient, SeenTable
+from deltaproto.inspection.age import age_warning
 from deltaproto.plan_inputs.client_scope import SeenUse
 from deltaproto.policy.document import Policy, Position, normalize_location
 from deltaproto.policy.document.model import Declared
@@ -106,6 +107,25 @@ class RecentUses:
             return False
         first = self._first_request if access in READ_ACCESSES else self._first_commit
         return first.get(location, self.since + 1) <= self.since
+
+
+def load_recent_uses(
+    name: str, storage_options: Mapping[str, str], days: int, max_age: int
+) -> tuple[RecentUses, str | None]:
+    """Return the clients that `discover` counted in an inventory, and a notice if that is old.
+
+    Args:
+        days: counted back from the newest run of `discover`.
+        max_age: age in days from which the newest run counts as old.
+
+    Raises:
+        UsageError: when there is no inventory, or `discover` never counted in it.
+        TableError: corrupt-log, when the inventory is damaged.
+    """
+    stored = require_stored(name, storage_options)
+    old = age_warning(stored.last_run, datetime.now(UTC), max_age)
+    notice = None if old is None else f"{name}: the newest run of discover {old}; run it again"
+    return RecentUses(stored, days), notice
 
 
 def _keep_first(times: dict[str, int], location: str, first: int | None) -> None:
