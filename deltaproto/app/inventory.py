@@ -19,22 +19,20 @@ from deltaproto.counts import counted
 from deltaproto.errors import (
     ExitCode,
     ResultError,
-    TableError,
     UsageError,
     no_tables_error,
 )
+from deltaproto.fleet.build_report import build_report, load_report_policy
 from deltaproto.fleet.inventory_reader import (
     InventoryReader,
     build_scan_notices,
-    check_scan,
+    check_state,
     find_uncompared_scans,
     open_inventory_reader,
     require_current,
-    require_finished,
     select_newest_state,
 )
 from deltaproto.fleet.newest_state import NewestState
-from deltaproto.fleet.report_checker import load_report_policy, report_checker
 from deltaproto.fleet.scan_history import PastScan, ScanPair, select_pair
 from deltaproto.fleet.schemas import Inventory as _Tables
 from deltaproto.fleet.schemas import is_inventory, rows_schema
@@ -180,16 +178,12 @@ class Inventory:
         def checks() -> Iterator[TableCheck]:
             reader = self._open()
             state = self._state(reader, scan)
-            if scan is None:
-                try:
-                    require_finished(self.location, state, self._storage)
-                except TableError as error:
-                    yield unreadable_input(self.location, error)
-            found = 0
-            for each in state.contributing:
-                for checked in check_scan(self.location, reader, each, state, loaded.checker):
-                    found += 1
-                    yield checked
+            found = False
+            for checked in check_state(
+                self.location, reader, state, scan, self._storage, loaded.checker
+            ):
+                found = True
+                yield checked
             if not found:
                 yield unreadable_input(self.location, no_tables_error(self.location))
 
@@ -258,9 +252,8 @@ class Inventory:
         loaded = load_report_policy(rules, allow_empty=False)
         files = words(client_files, "client_files")
         reader, state = self._current(scan)
-        checker, writers = report_checker(loaded, files, reader, state)
-        found = reader.overview(state, checker)
-        found = add_clients_seen(found._replace(last_writers=writers), self.location, self._storage)
+        found = build_report(loaded, files, reader, state)
+        found = add_clients_seen(found, self.location, self._storage)
         if not (found.tables or found.unread):
             raise no_tables_error(self.location)
         text = Report(rendered(found, rules, chosen, most, datetime.now(UTC)))

@@ -29,9 +29,8 @@ from deltaproto.errors import (
 )
 from deltaproto.fleet.inventory_reader import (
     build_scan_notices,
-    check_scan,
+    check_state,
     describe_scan,
-    require_finished,
     select_newest_state,
 )
 from deltaproto.fleet.schemas import is_inventory
@@ -166,7 +165,6 @@ def _check_scans(
     known: list[str],
     codes: set[ExitCode],
 ) -> Iterator[TableCheck]:
-    storage = options.storage_options(values)
     inventory = open_inventory(name, values)
     state = select_newest_state(inventory, values["scan"])
     now = datetime.now(UTC)
@@ -177,13 +175,8 @@ def _check_scans(
         NOTICES.append(f"{name}: --look-in-files does not apply to inventories")
     if notices.doubtful and values["fail_on"] is FailOn.WARNING:
         codes.add(ExitCode.FINDINGS)
-    if not values["scan"]:
-        try:
-            require_finished(name, state, storage)
-        except TableError as error:
-            yield unreadable_input(name, error)
-    for scan in state.contributing:
-        yield from check_scan(name, inventory, scan, state, checker)
+    storage = options.storage_options(values)
+    yield from check_state(name, inventory, state, values["scan"], storage, checker)
 
 
 def _read_request(values: Mapping[str, Any]) -> ReadRequest:

@@ -18,13 +18,13 @@ from deltaproto.cli.inventories import (
 )
 from deltaproto.cli.progress import show_waiting, warn
 from deltaproto.errors import ExitCode, no_tables_error
+from deltaproto.fleet.build_report import load_report_policy
 from deltaproto.fleet.forecast.forecaster import load_forecaster, run_forecast
 from deltaproto.fleet.inventory_reader import (
     build_scan_notices,
     require_current,
     select_newest_state,
 )
-from deltaproto.fleet.report_checker import load_report_policy
 from deltaproto.policy.finding import FailOn, exit_code_for
 from deltaproto.render.forecast import write_forecast
 from deltaproto.render.interface import NOTICES, PageFormat

@@ -12,6 +12,7 @@ from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option, Panel, environment_name
 from deltaproto.counts import counted
 from deltaproto.errors import ExitCode, UsageError
+from deltaproto.fleet.build_report import find_last_writers
 from deltaproto.fleet.catalog_places import CATALOG_PREFIX
 from deltaproto.fleet.inventory_reader import (
     InventoryReader,
@@ -19,7 +20,6 @@ from deltaproto.fleet.inventory_reader import (
     select_newest_state,
 )
 from deltaproto.fleet.last_writers import LastWriters
-from deltaproto.fleet.report_checker import find_last_writers
 from deltaproto.fleet.schemas import is_inventory
 from deltaproto.fleet.settings_file import parse_settings, read_settings
 from deltaproto.input_file import SETTINGS_FILE, require_input

@@ -21,12 +21,12 @@ from deltaproto.cli.inventories import (
 from deltaproto.cli.progress import show_waiting, warn
 from deltaproto.counts import counted
 from deltaproto.errors import ExitCode, UsageError, no_tables_error
+from deltaproto.fleet.build_report import build_report, load_report_policy
 from deltaproto.fleet.inventory_reader import (
     build_scan_notices,
     require_current,
     select_newest_state,
 )
-from deltaproto.fleet.report_checker import load_report_policy, report_checker
 from deltaproto.fleet.seen.stored_uses import add_clients_seen
 from deltaproto.policy.finding import describe_hidden
 from deltaproto.render.interface import NOTICES
@@ -50,9 +50,7 @@ def run(values: Mapping[str, Any]) -> int:
         inventory = open_inventory(values["inventory"], values)
         state = select_newest_state(inventory, values["scan"])
         require_current(values["inventory"], inventory, state, values["scan"], storage)
-        checker, writers = report_checker(rules, values["client_file"], inventory, state)
-        found = inventory.overview(state, checker)
-        found = found._replace(last_writers=writers)
+        found = build_report(rules, values["client_file"], inventory, state)
         if values["engine"] is EngineChoice.LOCAL:
             found = add_clients_seen(found, values["inventory"], storage)
         if not (found.tables or found.unread or values["allow_empty"]):

@@ -68,7 +68,7 @@ class CatalogEntries:
 
     @property
     def other_places(self) -> Iterator[str]:
-        """Yield the locations of tables of other formats."""
+        """The locations of tables of other formats."""
         yield from self._other_places
         for clients in self.clients.values():
             for client in clients:
@@ -88,7 +88,7 @@ class CatalogEntries:
 
     @property
     def complete(self) -> tuple[str, ...]:
-        """Return the catalogs of the scan; none if one of them was not listed as a whole."""
+        """The catalogs of the scan; none if one of them was not listed as a whole."""
         return tuple(sorted(self._begun)) if self._begun == self._whole - self._failed else ()
 
     def every(self) -> Iterator[tuple[str, CatalogEntry]]:

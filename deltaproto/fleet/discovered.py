@@ -39,12 +39,12 @@ class DiscoveredTable(NamedTuple):
 
     @property
     def type(self) -> str | None:
-        """Return the table's type in its catalog; None if it is not known."""
+        """The table's type in its catalog; None if it is not known."""
         return (self.entry and self.entry.type) or None
 
     @property
     def uri(self) -> str:
-        """Return the location as a URI."""
+        """The location as a URI."""
         return locate(self.location).uri
 
     def inside(self, own: str | None) -> bool:
@@ -60,7 +60,7 @@ class UnreadablePlace(NamedTuple):
 
     @property
     def uri(self) -> str:
-        """Return the place as a URI, or unchanged if it cannot be converted."""
+        """The place as a URI, or unchanged if it cannot be converted."""
         if self.place.startswith(CATALOG_PREFIX):
             return self.place
         try:

@@ -233,31 +233,34 @@ def require_current(
     inventory.require_whole(*state.contributing)
 
 
-def check_scan(
-    name: str, inventory: InventoryReader, scan: PastScan, state: NewestState, checker: Checker
+def check_state(
+    name: str,
+    inventory: InventoryReader,
+    state: NewestState,
+    wanted: str | None,
+    storage: Mapping[str, str],
+    checker: Checker,
 ) -> Iterator[TableCheck]:
-    """Yield the tables of a scan that no newer scan replaces; an error if its rows are damaged."""
+    """Yield the check of every table of a state; an error for each scan that cannot be evaluated.
+
+    Args:
+        wanted: the scan that an option names, which may be older; None: the newest state.
+    """
     from deltaproto.policy.table_check import unreadable_input
 
-    try:
-        inventory.require_whole(scan)
-    except TableError as error:
-        # Check nothing: it is unknown which rows are missing or duplicated.
-        yield unreadable_input(name, error)
-        return
-    yield from inventory.checked(scan, checker, state)
-
-
-def select_scan(lister: ScanLister, wanted: str | None) -> PastScan:
-    """Return the scan that an option names, or the newest.
-
-    Raises:
-        UsageError: when the inventory has no such scan.
-    """
-    from deltaproto.fleet.scan_history import find_scan, newest_scan
-
-    scans = lister.scans()
-    return find_scan(scans, wanted) if wanted else newest_scan(scans)
+    if not wanted:
+        try:
+            require_finished(name, state, storage)
+        except TableError as error:
+            yield unreadable_input(name, error)
+    for scan in state.contributing:
+        try:
+            inventory.require_whole(scan)
+        except TableError as error:
+            # Check nothing: it is unknown which rows are missing or duplicated.
+            yield unreadable_input(name, error)
+        else:
+            yield from inventory.checked(scan, checker, state)
 
 
 def select_newest_state(lister: ScanLister, wanted: str | None) -> NewestState:
@@ -267,10 +270,10 @@ def select_newest_state(lister: ScanLister, wanted: str | None) -> NewestState:
         UsageError: when the inventory has no such scan.
     """
     from deltaproto.fleet.newest_state import NewestState, newest_of_each_root
-    from deltaproto.fleet.scan_history import find_fuller_scan
+    from deltaproto.fleet.scan_history import find_fuller_scan, find_scan
 
     scans = lister.scans()
-    selected = [select_scan(lister, wanted)] if wanted else newest_of_each_root(scans)
+    selected = [find_scan(scans, wanted)] if wanted else newest_of_each_root(scans)
     fuller = {scan: found for scan in selected if (found := find_fuller_scan(scans, scan))}
     return NewestState(selected, lister.places, fuller)
 

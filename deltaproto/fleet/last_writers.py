@@ -30,7 +30,7 @@ class LastWriters(NamedTuple):
 
     @property
     def unknown(self) -> int:
-        """Return the number of tables whose last writer cannot be evaluated."""
+        """The number of tables whose last writer cannot be evaluated."""
         return self.tables - sum(self.clients.values())
 
 

@@ -73,7 +73,7 @@ class _Table:
 
     @property
     def lists_more(self) -> bool:
-        """Return whether the limit allows listing another folder."""
+        """Whether the limit allows listing another folder."""
         return not self._limited or self._folders > 0
 
     def lists(self) -> None:

@@ -14,8 +14,7 @@ from deltaproto.fleet.forecast.records import Affected, severity_of
 from deltaproto.fleet.forecast.upgrades import RUNTIME, has_feature, is_verified, requirements_with
 from deltaproto.planning.impact import compare_clients
 from deltaproto.planning.plan import ClientChange
-from deltaproto.planning.request import TableClient
-from deltaproto.planning.search.goals import cached_verdicts
+from deltaproto.planning.search.goals import TableClient, cached_verdicts
 from deltaproto.policy.context import TableFacts
 from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.document import Policy

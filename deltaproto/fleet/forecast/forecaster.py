@@ -37,7 +37,7 @@ from deltaproto.plan_inputs.client_scope import ClientScope
 from deltaproto.plan_inputs.from_log import refuse_invalid_protocol
 from deltaproto.planning.impact import compare_clients
 from deltaproto.planning.plan import ClientChange
-from deltaproto.planning.request import TableClient
+from deltaproto.planning.search.goals import TableClient
 from deltaproto.planning.statement import SetProperties
 from deltaproto.policy.approvals import AccessLoss
 from deltaproto.policy.context import TableFacts

@@ -36,7 +36,7 @@ class FoundLog(NamedTuple):
 
     @property
     def remote(self) -> bool:
-        """Return True for a table on an object store."""
+        """True for a table on an object store."""
         return self.address is not None or self.location.kind is LocationKind.URI
 
     def open(self, options: Mapping[str, str], spark: SparkSettings) -> OpenedLog:

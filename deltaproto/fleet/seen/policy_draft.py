@@ -51,7 +51,7 @@ class Draft(NamedTuple):
 
     @property
     def clients(self) -> int:
-        """Return the number of different clients."""
+        """The number of different clients."""
         drafted = [*self.everywhere, *(each for some in self.by_pattern.values() for each in some)]
         return len({each.text for each in drafted})
 

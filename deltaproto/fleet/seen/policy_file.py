@@ -40,7 +40,7 @@ class DraftedFile(NamedTuple):
 
     @property
     def diff(self) -> str:
-        """Return the difference as a unified diff; empty if nothing is added."""
+        """The difference as a unified diff; empty if nothing is added."""
         old = [] if self.before is None else self.before.splitlines()
         named = "/dev/null" if self.before is None else self.path
         lines = difflib.unified_diff(old, self.after.splitlines(), named, self.path, lineterm="")

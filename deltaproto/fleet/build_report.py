@@ -1,9 +1,9 @@
-"""The clients and rules of a fleet report: of its policy, or of the clients that wrote last."""
+"""The data of a fleet report: for its policy, or for the clients that wrote last."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.errors import ErrorCode, TableError
@@ -15,6 +15,9 @@ from deltaproto.policy.document import Policy
 from deltaproto.policy.evaluate import Checker
 from deltaproto.policy.local_catalog import load_local_catalog, load_local_policy, parse_declared
 from deltaproto.policy.usage import has_requirements
+
+if TYPE_CHECKING:
+    from deltaproto.fleet.overview import Overview
 
 
 def load_report_policy(path: str | None, *, allow_empty: bool) -> Policy | None:
@@ -36,12 +39,10 @@ def load_report_policy(path: str | None, *, allow_empty: bool) -> Policy | None:
     return policy
 
 
-def report_checker(
+def build_report(
     policy: Policy | None, files: Sequence[str], inventory: InventoryReader, state: NewestState
-) -> tuple[Checker, LastWriters | None]:
-    """Return the checker of a report: of the policy, or of the clients that its tables name.
-
-    Those are the clients that made the newest commit of a table, also returned.
+) -> Overview:
+    """Return the data of a report on the policy, or else on the clients that wrote last.
 
     Raises:
         UsageError: for an invalid client file.
@@ -49,9 +50,10 @@ def report_checker(
     """
     catalog = load_local_catalog(files, policy)
     if policy is not None:
-        return Checker(policy, catalog), None
+        return inventory.overview(state, Checker(policy, catalog))
     writers = find_last_writers(inventory, state, catalog)
-    return Checker(Policy(source=""), catalog, asked=map(parse_declared, writers.clients)), writers
+    checker = Checker(Policy(source=""), catalog, asked=map(parse_declared, writers.clients))
+    return inventory.overview(state, checker)._replace(last_writers=writers)
 
 
 def find_last_writers(
