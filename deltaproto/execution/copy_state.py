@@ -101,7 +101,7 @@ class CopyState(NamedTuple):
 
     @property
     def closed(self) -> bool:
-        """Return True if the old table has the commit that aborts its writers."""
+        """True if the old table has the commit that aborts its writers."""
         return REPLACED_BY in self.old.state.metadata.configuration
 
     @property

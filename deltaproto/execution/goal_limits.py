@@ -26,10 +26,10 @@ from deltaproto.planning.predict.properties import normalize_properties
 from deltaproto.planning.predict.table import MAPPING_MODE, Table
 from deltaproto.planning.predict.validation import versions_for_mapping
 from deltaproto.planning.search.goals import (
-    ClientAccess,
     ClientsSupported,
     Goal,
     HistoryChoice,
+    TableClient,
     VersionsAtMost,
 )
 from deltaproto.planning.search.lowest import find_unused, is_higher, states_without
@@ -313,7 +313,7 @@ def _clients_goal(plan: Plan, use: TableUse | None) -> Goal | None:
     if use is None:
         return None
     uses = (
-        ClientAccess(
+        TableClient(
             use.catalog.resolve(str(each["client"])), tuple(Access(a) for a in each["access"])
         )
         for each in plan.goal.get("clients") or ()

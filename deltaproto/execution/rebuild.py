@@ -58,7 +58,7 @@ def find_misprediction(plan: Plan, table: Table) -> str | None:
     Args:
         table: its state before the first step.
     """
-    moves: list[PredictedStatement] = []
+    predictions: list[PredictedStatement] = []
     for step in plan.steps:
         if step.action in _HISTORY_DEPENDENT_ACTIONS or step.sql is None:
             return _find_untold_loss(plan, table)
@@ -66,14 +66,14 @@ def find_misprediction(plan: Plan, table: Table) -> str | None:
         outcome = predict_statement(statement, table, plan.engine)
         if outcome.refusal is not None:
             return None
-        moves.append(PredictedStatement(statement, table, outcome))
+        predictions.append(PredictedStatement(statement, table, outcome))
         table = outcome.table
         if table.protocol != step.protocol_after:
             return (
                 f"{step.id} would lead to {table.protocol.in_words}, but the plan has "
                 f"{step.protocol_after.in_words}"
             )
-        predicted = build_steps(moves, plan.engine, Files(), plan.sql_name)[-1]
+        predicted = build_steps(predictions, plan.engine, Files(), plan.sql_name)[-1]
         for member in _PREDICTED_FIELDS:
             if getattr(predicted, member) != getattr(step, member):
                 return f"{step.id}: {member} does not match its statement"

@@ -150,8 +150,7 @@ def _find_notes(plan: Plan, steps: Sequence[Step], engine: EngineFacts | None) -
 
 
 def _reenabling_sources(plan: Plan, engine: EngineFacts | None) -> Iterator[str]:
-    lost = plan.protocol_before.supported - plan.protocol_after.supported
-    for name in sorted(lost):
+    for name in plan.features_removed:
         yield from reenables_itself(name, {} if engine is None else engine.conf)
 
 

@@ -20,8 +20,9 @@ from deltaproto.planning.policy_impact import (
     predict_facts,
 )
 from deltaproto.planning.policy_target import build_target
-from deltaproto.planning.request import PlanInput, TableClient, approvable_goal
+from deltaproto.planning.request import PlanInput, approvable_goal
 from deltaproto.planning.search.cost import compute_cost
+from deltaproto.planning.search.goals import TableClient
 from deltaproto.planning.target import Requirements
 from deltaproto.policy.document import Policy, PolicyErrors
 from deltaproto.policy.evaluate import Checker

@@ -8,8 +8,8 @@ from deltaproto.clients.model import Access
 from deltaproto.planning.converge import plan_target
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.plan import Alternative, ClientChange, Plan
-from deltaproto.planning.request import PlanInput, TableClient, UpgradeRequest
-from deltaproto.planning.search.goals import ClientAccess
+from deltaproto.planning.request import PlanInput, UpgradeRequest
+from deltaproto.planning.search.goals import TableClient
 from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.policy.local_catalog import DEFAULT_ACCESS
 
@@ -62,7 +62,7 @@ def client_downgrade_planner(
             for each in inputs.clients
             if str(each.candidate.reference) not in watched and not is_undeclared(each)
         ]
-        uses = tuple(ClientAccess(each.candidate, each.access or DEFAULT_ACCESS) for each in wanted)
+        uses = tuple(each._replace(access=each.access or DEFAULT_ACCESS) for each in wanted)
         plan = plan_downgrade(inputs, request._replace(clients=uses))
         if not (plan.steps or plan.blocked):
             return plan
@@ -82,5 +82,5 @@ def client_downgrade_planner(
     return planner
 
 
-def _read_only(use: ClientAccess) -> ClientAccess:
+def _read_only(use: TableClient) -> TableClient:
     return use._replace(access=(Access.READ,)) if Access.READ in use.access else use

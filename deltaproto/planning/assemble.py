@@ -27,7 +27,7 @@ def assemble_plan(
     inputs: PlanInput,
     command: str,
     goal: Mapping[str, Any],
-    moves: Sequence[PredictedStatement],
+    predictions: Sequence[PredictedStatement],
     *,
     blocked: tuple[Blocked, ...] = (),
     alternatives: tuple[Alternative, ...] = (),
@@ -36,16 +36,16 @@ def assemble_plan(
     notes: tuple[str, ...] = (),
     copy: Alternative | None = None,
 ) -> Plan:
-    """Return the plan whose statements are `moves`, with their effects.
+    """Return the plan whose statements are `predictions`, with their effects.
 
     Args:
         notes: warnings about the request, shown before those about the steps.
-        copy: the plan is this copy into a new table; there are no moves.
+        copy: the plan is this copy into a new table; there are no predictions.
     """
     if copy is None:
-        made = build_steps(moves, inputs.engine, inputs.files, inputs.sql, inputs.writers)
-        cost = compute_cost(moves, inputs.engine, inputs.files)
-        left = moves[-1].outcome.table if moves else inputs.table
+        made = build_steps(predictions, inputs.engine, inputs.files, inputs.sql, inputs.writers)
+        cost = compute_cost(predictions, inputs.engine, inputs.files)
+        left = predictions[-1].outcome.table if predictions else inputs.table
         ending = end_state_of(left, inputs.table)
     else:
         made, cost = copy.steps, copy.cost

@@ -51,13 +51,13 @@ class PlanBuilder:
         version = inputs.fingerprint.version
         start = inputs.table._replace(version=version)
         self.table = start.with_earlier({version: start}) if table is None else table
-        self.moves: list[PredictedStatement] = []
+        self.predictions: list[PredictedStatement] = []
         self.blocked: list[Blocked] = []
         self.notes: list[str] = []
         self.parsed_by_id: dict[int, ParsedStatement] = {}
         """the parsed statements of the user's SQL, by identity"""
 
-    def own(self, parsed: ParsedStatement, table: str) -> None:
+    def add_user_statement(self, parsed: ParsedStatement, table: str) -> None:
         """Add a user's SQL statement, unless it commits nothing."""
         if self.blocked or self._is_secret(parsed.text):
             return
@@ -73,10 +73,10 @@ class PlanBuilder:
         self.notes += (note for note in notes if note not in self.notes)
         if outcome.commits:
             self.parsed_by_id[id(parsed.statement)] = parsed
-            self.moves.append(PredictedStatement(parsed.statement, self.table, outcome))
+            self.predictions.append(PredictedStatement(parsed.statement, self.table, outcome))
         self.table = outcome.table
 
-    def go(self, statement: Statement, *, together: bool = False) -> None:
+    def add(self, statement: Statement, *, together: bool = False) -> None:
         """Add a statement, unless it would change nothing.
 
         With `together`, properties are set in one statement if the result is the same: each
@@ -93,10 +93,10 @@ class PlanBuilder:
             return
         if _has_no_effect(statement, self.table, outcome):
             return
-        self.moves.append(PredictedStatement(statement, self.table, outcome))
+        self.predictions.append(PredictedStatement(statement, self.table, outcome))
         self.table = outcome.table
         if together:
-            self._join()
+            self._merge_last_two()
 
     def _is_secret(self, sql: str) -> bool:
         """Block a statement with a credential, including a stored one that is shown redacted."""
@@ -105,10 +105,10 @@ class PlanBuilder:
         self.blocked.append(NOT_STORED)
         return True
 
-    def _join(self) -> None:
-        if len(self.moves) < 2:
+    def _merge_last_two(self) -> None:
+        if len(self.predictions) < 2:
             return
-        (one, before, _), (two, _, _) = self.moves[-2:]
+        (one, before, _), (two, _, _) = self.predictions[-2:]
         if not isinstance(one, SetProperties) or not isinstance(two, SetProperties):
             return
         # Its backfill is slow and runs before anything else in the statement.
@@ -118,7 +118,7 @@ class PlanBuilder:
         both = SetProperties({**one.properties, **two.properties}, feature)
         outcome = predict_statement(both, before, self._engine)
         if outcome.refusal is None and _is_same_table(outcome.table, self.table):
-            self.moves[-2:] = [PredictedStatement(both, before, outcome)]
+            self.predictions[-2:] = [PredictedStatement(both, before, outcome)]
             self.table = outcome.table
 
     def enable(self, wanted: FeatureToEnable) -> None:
@@ -128,26 +128,26 @@ class PlanBuilder:
             self.blocked.append(found)
             return
         for statement in found:
-            self.go(statement, together=True)
+            self.add(statement, together=True)
 
-    def set(self, properties: Mapping[str, str]) -> None:
+    def set_properties(self, properties: Mapping[str, str]) -> None:
         """`--set PROPERTY=VALUE`."""
         before = self.table.protocol
         now = {
             MIN_READER_VERSION: before.min_reader_version,
             MIN_WRITER_VERSION: before.min_writer_version,
         }
-        self.go(SetProperties(properties))
+        self.add(SetProperties(properties))
         if any(
             (wanted := parse_whole(properties.get(key, ""))) is not None and wanted < version
             for key, version in now.items()
         ):
             self.notes.append(_NEVER_LOWER)
 
-    def raised(self, pair: tuple[int, int]) -> None:
+    def raise_versions(self, pair: tuple[int, int]) -> None:
         """`--protocol R,W`."""
         before = self.table.protocol
-        self.go(raise_to_pair(pair))
+        self.add(raise_to_pair(pair))
         if self.blocked or self.table.protocol != before:
             return
         reader, writer = pair
@@ -161,18 +161,18 @@ class PlanBuilder:
                 else f"The table already has all features that ({reader},{writer}) implies."
             )
 
-    def cluster(self, columns: tuple[str, ...]) -> None:
+    def cluster_by(self, columns: tuple[str, ...]) -> None:
         """Cluster by these columns, or by none."""
         if not is_clustered(self.table, columns):
-            self.go(ClusterBy(columns))
+            self.add(ClusterBy(columns))
 
-    def isolated(self, level: str) -> None:
+    def set_isolation(self, level: str) -> None:
         """`--isolation LEVEL`."""
         level = next((each for each in IsolationLevel if each.lower() == level.lower()), level)
         if level in _LEVELS:
             self.notes.append(_LEVELS[level])
         if self.table.configuration.get(ISOLATION, "").lower() != level.lower():
-            self.go(SetProperties({ISOLATION: level}))
+            self.add(SetProperties({ISOLATION: level}))
 
 
 def _notes_on_target(parsed: ParsedStatement, target: Path, table: str) -> list[str]:

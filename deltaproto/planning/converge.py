@@ -59,7 +59,7 @@ _PROTECTIVE = frozenset({"appendOnly", "checkConstraints"})
 
 
 class _Route(NamedTuple):
-    moves: tuple[PredictedStatement, ...]
+    predictions: tuple[PredictedStatement, ...]
     notes: tuple[str, ...]
     cost: Cost
     after: Table
@@ -74,12 +74,12 @@ _Reasons = Callable[[], tuple[Blocked, ...]]
 def plan_target(inputs: PlanInput, target: Target) -> Plan:
     """Return the cheapest plan that meets as much of the target as possible."""
     route, met, unmet = _find_route(inputs, target)
-    blocked = tuple(find_engine_blockers(inputs)) if route.moves else ()
+    blocked = tuple(find_engine_blockers(inputs)) if route.predictions else ()
     return assemble_plan(
         inputs,
         "plan",
         goal_of(met._replace(at_least=_versions_to_reach(route, met, target)), target),
-        () if blocked else route.moves,
+        () if blocked else route.predictions,
         blocked=blocked,
         unmet=unmet,
         notes=route.notes,
@@ -91,9 +91,9 @@ def _versions_to_reach(route: _Route, met: Requirements, target: Target) -> tupl
     already had.
     """
     sets_versions = any(
-        isinstance(move.statement, SetProperties)
-        and MIN_WRITER_VERSION in move.statement.properties
-        for move in route.moves
+        isinstance(prediction.statement, SetProperties)
+        and MIN_WRITER_VERSION in prediction.statement.properties
+        for prediction in route.predictions
     )
     kept = target.kept.at_least if sets_versions else (1, 1)
     return each_version(max, met.at_least, kept)
@@ -115,7 +115,9 @@ def _find_route(
         for part in pending:
             wider = met.joined(part)
             # No route to more is cheaper than the cheapest one to less.
-            if best.moves and not any(_find_broken(inputs, best.after, wider.joined(target.kept))):
+            if best.predictions and not any(
+                _find_broken(inputs, best.after, wider.joined(target.kept))
+            ):
                 met = wider
                 continue
             found = _cheapest(inputs, wider, target)
@@ -228,25 +230,25 @@ def _try_order(
     """
     start = PlanBuilder(inputs)
     if settled:
-        start.go(UnsetProperties(settling_keys(start.table)))
+        start.add(UnsetProperties(settling_keys(start.table)))
     before = _add(start, early)
     if before.blocked:
         return lambda: tuple(before.blocked)
-    dropped = _drop(inputs, before.table if before.moves else inputs.table, wanted, target)
+    dropped = _drop(inputs, before.table if before.predictions else inputs.table, wanted, target)
     if not isinstance(dropped, list):
         return dropped
     left = dropped[-1].outcome.table if dropped else before.table
     after = _add(PlanBuilder(inputs, left), late)
     if after.blocked:
         return lambda: tuple(after.blocked)
-    moves = (*before.moves, *dropped, *after.moves)
+    predictions = (*before.predictions, *dropped, *after.predictions)
     broken = tuple(_find_broken(inputs, after.table, wanted.joined(target.kept)))
     if broken:
         return lambda: broken
     notes = tuple(dict.fromkeys((*before.notes, *after.notes)))
-    cost = compute_cost(moves, inputs.engine, inputs.files)
+    cost = compute_cost(predictions, inputs.engine, inputs.files)
     raises_first = any(part.at_least != (1, 1) for part in early)
-    return _Route(moves, notes, cost, after.table, raises_first)
+    return _Route(predictions, notes, cost, after.table, raises_first)
 
 
 def _add(builder: PlanBuilder, additions: Iterable[Requirements]) -> PlanBuilder:
@@ -255,13 +257,13 @@ def _add(builder: PlanBuilder, additions: Iterable[Requirements]) -> PlanBuilder
         # A table with feature lists gets the features of a legacy pair below its versions, too.
         implied = lacking & feature_catalog.features_implied_by(*part.at_least)
         if implied or is_higher(builder.table.protocol.versions, part.at_least):
-            builder.raised(part.at_least)
+            builder.raise_versions(part.at_least)
         for name in sorted(lacking - implied):
             builder.enable(FeatureToEnable(name))
         if part.properties:
-            builder.go(SetProperties(part.properties), together=True)
+            builder.add(SetProperties(part.properties), together=True)
         if part.cluster_by is not None:
-            builder.cluster(part.cluster_by)
+            builder.cluster_by(part.cluster_by)
     return builder
 
 
@@ -291,7 +293,11 @@ def _drop(
     )
     task = task.with_changes()
     found = find_solutions(task)
-    return found[0].moves if found else lambda: _explain_unreachable(here, task, goals, droppable)
+    return (
+        found[0].predictions
+        if found
+        else lambda: _explain_unreachable(here, task, goals, droppable)
+    )
 
 
 def _explain_unreachable(
@@ -303,8 +309,10 @@ def _explain_unreachable(
         if not is_reachable(alone):
             if _reaches_without_kept(alone):
                 return (_contradiction(f"{_kept_text(alone)}; {goal.text}"),)
-            moves = find_nearest_goal(alone)[1][0].moves
-            ending = end_state_of(moves[-1].outcome.table if moves else task.table, task.table)
+            predictions = find_nearest_goal(alone)[1][0].predictions
+            ending = end_state_of(
+                predictions[-1].outcome.table if predictions else task.table, task.table
+            )
             return tuple(find_blockers(inputs, goal, ending, droppable)) or (GOAL_UNREACHABLE,)
     return (_contradiction("; ".join(goal.text for goal in goals)),)
 

@@ -21,11 +21,11 @@ from deltaproto.planning.search.droppable import (
 )
 from deltaproto.planning.search.goals import (
     BothGoals,
-    ClientAccess,
     ClientsSupported,
     FeaturesAbsent,
     Goal,
     HistoryChoice,
+    TableClient,
     VersionsAtMost,
 )
 from deltaproto.planning.search.lowest import (
@@ -53,7 +53,7 @@ class DowngradeRequest(NamedTuple):
     include_enabled: bool = False
     drop: tuple[str, ...] = ()
     to: tuple[int, int] | None = None
-    clients: tuple[ClientAccess, ...] = ()
+    clients: tuple[TableClient, ...] = ()
     """clients that must have the access listed with them"""
     history: HistoryChoice | None = None
     rewrite: bool = False
@@ -96,7 +96,7 @@ def plan_downgrade(inputs: PlanInput, request: DowngradeRequest) -> Plan:
     goal = task.goal
     found = find_solutions(task)
     refused = tuple(find_unknown_features(inputs, request.drop))
-    if not found or found[0].moves:
+    if not found or found[0].predictions:
         refused += tuple(find_engine_blockers(inputs))
     if refused:
         return _build_plan(inputs, request, NO_CHANGE, (), refused, kept)
@@ -104,16 +104,18 @@ def plan_downgrade(inputs: PlanInput, request: DowngradeRequest) -> Plan:
     alternatives: list[Alternative] = []
     if found:
         best, *rest = found
-        if best.moves:
+        if best.predictions:
             alternatives += _find_alternatives(inputs, best, rest)
         alternatives += _find_incomparable(task, inputs, best, others)
     else:
         reached, weaker = find_nearest_goal(task)
         best = NO_CHANGE._replace(choice=weaker[0].choice)
-        moves = weaker[0].moves
-        ending = end_state_of(moves[-1].outcome.table if moves else inputs.table, inputs.table)
+        predictions = weaker[0].predictions
+        ending = end_state_of(
+            predictions[-1].outcome.table if predictions else inputs.table, inputs.table
+        )
         blocked = tuple(find_blockers(inputs, goal, ending, droppable)) or (GOAL_UNREACHABLE,)
-        if weaker[0].moves:
+        if weaker[0].predictions:
             alternatives.append(
                 _build_alternative(inputs, weaker[0], "nearest", reached.text, False)
             )
@@ -153,7 +155,7 @@ def _build_plan(
         inputs,
         "plan-downgrade",
         _goal_fields(request),
-        best.moves,
+        best.predictions,
         blocked=blocked,
         alternatives=alternatives,
         kept=kept,
@@ -206,10 +208,10 @@ def _find_incomparable(
     task: SearchTask, inputs: PlanInput, best: Solution, others: Iterable[ReachableProtocol]
 ) -> Iterator[Alternative]:
     """Yield other results, none of which is lower for all clients than the plan's."""
-    chosen = _end_protocol(best) if best.moves else inputs.table.protocol
+    chosen = _end_protocol(best) if best.predictions else inputs.table.protocol
     for result in others:
         found = find_solutions(task._replace(goal=result.goal))
-        if found and found[0].moves and (end := _end_protocol(found[0])) != chosen:
+        if found and found[0].predictions and (end := _end_protocol(found[0])) != chosen:
             lower = is_higher(end.versions, chosen.versions)
             name = "lower-versions" if lower else "other-clients"
             yield _build_alternative(inputs, found[0], name, result.in_words, not result.losers)
@@ -226,13 +228,13 @@ _ALTERNATIVE_TEXTS = {
 
 
 def _end_protocol(found: Solution) -> Protocol:
-    return found.moves[-1].outcome.table.protocol
+    return found.predictions[-1].outcome.table.protocol
 
 
 def _alternative_kind(found: Solution) -> str:
-    if any(move.statement.action == "raise-versions" for move in found.moves):
+    if any(prediction.statement.action == "raise-versions" for prediction in found.predictions):
         return "fill-gaps"
-    if not any(move.statement.action == "drop-feature" for move in found.moves):
+    if not any(prediction.statement.action == "drop-feature" for prediction in found.predictions):
         return "no-drops"
     if found.drops is DropMode.TRUNCATING:
         return "truncating"
@@ -242,5 +244,5 @@ def _alternative_kind(found: Solution) -> str:
 def _build_alternative(
     inputs: PlanInput, found: Solution, name: str, text: str, reaches_goal: bool
 ) -> Alternative:
-    made = build_steps(found.moves, inputs.engine, inputs.files, inputs.sql, inputs.writers)
+    made = build_steps(found.predictions, inputs.engine, inputs.files, inputs.sql, inputs.writers)
     return Alternative(name, text, reaches_goal, made[-1].protocol_after, found.cost, made)

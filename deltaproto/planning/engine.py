@@ -42,39 +42,39 @@ class Engine(NamedTuple):
 
     @property
     def newer_than_known(self) -> bool:
-        """Return True if the minor version is newer than every version with known behavior."""
+        """True if the minor version is newer than every version with known behavior."""
         newest = NEWEST_DELTA_SPARK if self.name is EngineName.DELTA_SPARK else NEWEST_RUNTIME
         found = _parse_version(self.name, self.version).numbers[:2]
         return found > _parse_version(self.name, newest).numbers[:2]
 
     @property
     def fast_drop(self) -> bool:
-        """Return True if DROP FEATURE adds checkpointProtection (Delta 4.0, DBR 16.3)."""
+        """True if DROP FEATURE adds checkpointProtection (Delta 4.0, DBR 16.3)."""
         return self.at_least("4.0" if self.name is EngineName.DELTA_SPARK else "16.3")
 
     @property
     def drops_store_metadata(self) -> bool:
-        """Return True if every drop commit stores the metadata again (Delta 4.1)."""
+        """True if every drop commit stores the metadata again (Delta 4.1)."""
         return self.name is not EngineName.DELTA_SPARK or self.at_least("4.1")
 
     @property
     def leaves_checkpoint(self) -> bool:
-        """Return True if truncating drops leave an empty commit and checkpoint (Delta 3.2)."""
+        """True if truncating drops leave an empty commit and checkpoint (Delta 3.2)."""
         return self.name is not EngineName.DELTA_SPARK or self.at_least("3.2")
 
     @property
     def normalizes(self) -> bool:
-        """Return True if changes store the lowest protocol (Delta 3.3, DBR 16.0)."""
+        """True if changes store the lowest protocol (Delta 3.3, DBR 16.0)."""
         return self.at_least("3.3" if self.name is EngineName.DELTA_SPARK else "16.0")
 
     @property
     def clusters_existing(self) -> bool:
-        """Return True if CLUSTER BY accepts tables created without clustering."""
+        """True if CLUSTER BY accepts tables created without clustering."""
         return self.name is not EngineName.DELTA_SPARK or self.at_least(CLUSTERS_EXISTING_SINCE)
 
     @property
     def bad_value(self) -> str:
-        """Return the error class for an invalid property value; empty for Spark 3.5."""
+        """The error class for an invalid property value; empty for Spark 3.5."""
         named = self.name is not EngineName.DELTA_SPARK or self.at_least("4.0")
         return "UNSUPPORTED_TABLE_CHANGE" if named else ""
 

@@ -92,7 +92,12 @@ def _is_ambiguous(schema: Any) -> bool:
     """Return True if two columns have the same column mapping id, or the same physical path."""
     ids: set[Any] = set()
     paths: set[Path] = set()
-    for path, number in _mapped_fields(schema, ()):
+    for path, metadata in _walk_fields(schema, physical=True):
+        # Delta assigns a new id or name where there is none.
+        if not isinstance(metadata.get(_PHYSICAL), str):
+            continue
+        stored = metadata.get(_ID)
+        number = stored if isinstance(stored, int) else None
         if path in paths or number in ids:
             return True
         paths.add(path)
@@ -100,41 +105,35 @@ def _is_ambiguous(schema: Any) -> bool:
     return False
 
 
-def _mapped_fields(kind: Any, parent: Path) -> Iterator[tuple[Path, int | None]]:
-    """Yield the physical path and the id of fields that have both."""
-    if not isinstance(kind, Mapping):
-        return
-    for field in kind.get("fields") or ():
-        metadata = field.get("metadata")
-        stored = metadata if isinstance(metadata, Mapping) else {}
-        physical, number = stored.get(_PHYSICAL), stored.get(_ID)
-        path = (*parent, physical if isinstance(physical, str) else str(field.get("name", "")))
-        # Delta assigns a new id or name where there is none.
-        if isinstance(physical, str):
-            yield path, number if isinstance(number, int) else None
-        yield from _mapped_fields(field.get("type"), path)
-    for key, name in (("elementType", "element"), ("keyType", "key"), ("valueType", "value")):
-        yield from _mapped_fields(kind.get(key), (*parent, name))
-
-
 def read_comments(metadata: Metadata) -> Mapping[Path, str]:
     """Return the comments by column path; the table's comment has the empty path."""
-    found = dict(_comments_below(metadata.schema or {}, ()))
+    found = {
+        path: text
+        for path, stored in _walk_fields(metadata.schema)
+        if isinstance(text := stored.get("comment"), str)
+    }
     return {(): metadata.description, **found} if metadata.description else found
 
 
-def _comments_below(kind: Any, path: Path) -> Iterator[tuple[Path, str]]:
+def _walk_fields(
+    kind: Any, path: Path = (), *, physical: bool = False
+) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """Yield the path and the metadata of every column and nested field of a stored schema.
+
+    Args:
+        physical: use the names in data files, for fields that have them.
+    """
     if not isinstance(kind, Mapping):
         return
     for field in kind.get("fields") or ():
-        here = (*path, str(field.get("name", "")))
         metadata = field.get("metadata")
-        text = metadata.get("comment") if isinstance(metadata, Mapping) else None
-        if isinstance(text, str):
-            yield here, text
-        yield from _comments_below(field.get("type"), here)
+        metadata = metadata if isinstance(metadata, Mapping) else {}
+        name = metadata.get(_PHYSICAL) if physical else None
+        here = (*path, name if isinstance(name, str) else str(field.get("name", "")))
+        yield here, metadata
+        yield from _walk_fields(field.get("type"), here, physical=physical)
     for key, name in (("elementType", "element"), ("keyType", "key"), ("valueType", "value")):
-        yield from _comments_below(kind.get(key), (*path, name))
+        yield from _walk_fields(kind.get(key), (*path, name), physical=physical)
 
 
 def with_history(
@@ -202,16 +201,4 @@ def may_have_stray_columns(
     highest = parse_whole(configuration.get(MAX_COLUMN_ID) or "")
     if (configuration.get(MAPPING_MODE) or "none").lower() == "none" or highest is None:
         return False
-    return None if highest > sum(1 for _ in _column_names(schema or {})) else False
-
-
-def _column_names(type_: Any, path: str = "") -> Iterator[str]:
-    """Yield every column and nested field of a schema."""
-    if not isinstance(type_, Mapping):
-        return
-    for field in type_.get("fields") or ():
-        name = f"{path}{field.get('name', '')}"
-        yield name
-        yield from _column_names(field.get("type"), f"{name}.")
-    for key in ("elementType", "keyType", "valueType"):
-        yield from _column_names(type_.get(key), f"{path}{key}.")
+    return None if highest > sum(1 for _ in _walk_fields(schema)) else False

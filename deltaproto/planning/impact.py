@@ -17,8 +17,8 @@ from deltaproto.planning.predict.auto_enable import features_of_columns
 from deltaproto.planning.predict.bounds import find_bound_hazards
 from deltaproto.planning.predict.contents import find_content_change
 from deltaproto.planning.predict.table import MAPPING_MODE, Table
-from deltaproto.planning.request import PlanInput, TableClient
-from deltaproto.planning.search.goals import EndState, cached_verdicts
+from deltaproto.planning.request import PlanInput
+from deltaproto.planning.search.goals import EndState, TableClient, cached_verdicts
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import FeatureKind, PropertyIs
 

@@ -112,7 +112,7 @@ class Step(NamedTuple):
 
     @property
     def reversible(self) -> bool:
-        """Return True if a later statement can undo the step completely."""
+        """True if a later statement can undo the step completely."""
         return not self.losses and not self.truncates
 
 
@@ -281,25 +281,35 @@ class Plan(NamedTuple):
     """further catalog names of the table, which patterns of a policy match, too"""
 
     @property
+    def features_added(self) -> tuple[str, ...]:
+        """The features that the table supports afterwards, and not before."""
+        return tuple(sorted(self.protocol_after.supported - self.protocol_before.supported))
+
+    @property
+    def features_removed(self) -> tuple[str, ...]:
+        """The features that the table supports before, and not afterwards."""
+        return tuple(sorted(self.protocol_before.supported - self.protocol_after.supported))
+
+    @property
     def notified_clients(self) -> tuple[ClientChange, ...]:
-        """Return the changes for declared clients, or else for those in the log."""
+        """The changes for declared clients, or else for those in the log."""
         if not self.everybody:
             return self.clients
         return tuple(each for each in self.clients if each.label == IN_THE_LOG)
 
     @property
     def point_of_no_return(self) -> str | None:
-        """Return the id of the first irreversible step, or None."""
+        """The id of the first irreversible step, or None."""
         return next((step.id for step in self.steps if not step.reversible), None)
 
     @property
     def changes(self) -> bool:
-        """Return True if there is anything to do."""
+        """True if there is anything to do."""
         return bool(self.steps)
 
     @property
     def stays_violated(self) -> bool:
-        """Return True if the table violates the policy and no statement improves that."""
+        """True if the table violates the policy and no statement improves that."""
         return bool(self.unmet) and not self.steps and not self.blocked
 
 

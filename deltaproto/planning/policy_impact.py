@@ -57,7 +57,7 @@ class PolicyImpact(NamedTuple):
 
     @property
     def unasked(self) -> bool:
-        """Return True if the policy declares no client and no setting for the table."""
+        """True if the policy declares no client and no setting for the table."""
         if self.before is None:
             return False
         settings = {each.setting.partition(".")[0] for each in self.before.decisions}
@@ -70,13 +70,13 @@ class PolicyImpact(NamedTuple):
 
     @property
     def unapproved(self) -> tuple[tuple[ClientChange, LossRuling], ...]:
-        """Return the losses that the policy does not approve."""
+        """The losses that the policy does not approve."""
         pairs = zip(self.losses, self.rulings, strict=True)
         return tuple((loss, ruling) for loss, ruling in pairs if not ruling.approved)
 
     @property
     def in_words(self) -> tuple[str, ...]:
-        """Return a sentence for each unapproved loss and each violation."""
+        """A sentence for each unapproved loss and each violation."""
         return (
             *("; ".join([describe_change(loss), *ruling.near]) for loss, ruling in self.unapproved),
             *(finding.message for finding in self.violations),

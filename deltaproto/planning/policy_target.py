@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from deltaproto.clients.model import Access, Verdict
-from deltaproto.planning.search.goals import ClientAccess, HistoryChoice
+from deltaproto.planning.search.goals import HistoryChoice, TableClient
 from deltaproto.planning.target import Requirements, Target, is_set
 from deltaproto.policy.context import TableFacts
 from deltaproto.policy.declared_verdict import DeclaredVerdict
@@ -98,7 +98,7 @@ def _rules_off(settings: PolicySettings) -> frozenset[str]:
 
 def _split_clients(
     checker: Checker, checked: TableCheck
-) -> tuple[tuple[ClientAccess, ...], tuple[ClientAccess, ...]]:
+) -> tuple[tuple[TableClient, ...], tuple[TableClient, ...]]:
     """Return the accesses that fail or return wrong results, and those that work.
 
     Unknown verdicts, and those that the policy waives or approves, are neither.
@@ -107,10 +107,10 @@ def _split_clients(
     paths: dict[tuple[Declared, Access], list[DeclaredVerdict]] = {}
     for each in checked.verdicts:
         paths.setdefault((each.declared, each.access), []).append(each)
-    failing: list[ClientAccess] = []
-    working: list[ClientAccess] = []
+    failing: list[TableClient] = []
+    working: list[TableClient] = []
     for (declared, access), judged in paths.items():
-        use = ClientAccess(checker.candidate(declared), (access,))
+        use = TableClient(checker.candidate(declared), (access,))
         if all(each.outcome is Verdict.OK for each in judged):
             working.append(use)
         elif any(

@@ -6,14 +6,13 @@ from collections.abc import Hashable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from deltaproto.clients.model import Access
 from deltaproto.clients.requirements import TableRequirements
-from deltaproto.clients.resolve import ClientAtVersion
 from deltaproto.planning.ddl.user_statement import ParsedStatement
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.plan import Fingerprint, Plan
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.search.cost import Files
+from deltaproto.planning.search.goals import FeaturesAbsent, TableClient, VersionsAtMost
 from deltaproto.planning.writer_survival import Writers
 from deltaproto.policy.context import TableFacts
 from deltaproto.protocol.layers import FeatureState
@@ -22,15 +21,6 @@ from deltaproto.protocol.protocol import Protocol
 if TYPE_CHECKING:
     from deltaproto.planning.enable import FeatureToEnable
     from deltaproto.planning.target import Target
-
-
-class TableClient(NamedTuple):
-    """A client that uses the table."""
-
-    candidate: ClientAtVersion
-    access: tuple[Access, ...]
-    label: str | None = None
-    """label in the policy, and who was seen to use the client; or `plan.IN_THE_LOG`"""
 
 
 class PlanInput(NamedTuple):
@@ -75,12 +65,12 @@ class PlanInput(NamedTuple):
 
     @property
     def other_names(self) -> tuple[str, ...]:
-        """Return further catalog names of the table."""
+        """Further catalog names of the table."""
         return () if self.facts is None else self.facts.other_names
 
     @property
     def writers(self) -> Writers:
-        """Return what is known about Delta Spark's writers."""
+        """What is known about Delta Spark's writers."""
         return Writers(self.releases, self.session)
 
     def executed_by(self, engine: Engine, session: Mapping[str, str]) -> PlanInput:
@@ -139,8 +129,6 @@ def goal_text(goal: Mapping[str, Any], before: Protocol) -> str:
     Raises:
         KeyError, TypeError, ValueError: if the goal is invalid.
     """
-    from deltaproto.planning.search.goals import FeaturesAbsent, VersionsAtMost
-
     if "undo" in goal:
         return f"undo plan {goal['undo']}"
     match goal["kind"]:
@@ -187,8 +175,6 @@ def _upgrade(goal: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _target(goal: Mapping[str, Any], before: Protocol) -> Iterator[str]:
-    from deltaproto.planning.search.goals import FeaturesAbsent, VersionsAtMost
-
     yield from _upgrade(goal)
     if features := goal.get("features"):
         yield FeaturesAbsent(frozenset(features) & before.supported).text

@@ -45,7 +45,7 @@ NOT_STORED = Blocked(
 
 
 def build_steps(
-    moves: Sequence[PredictedStatement],
+    predictions: Sequence[PredictedStatement],
     engine: Engine,
     files: Files,
     table: str,
@@ -54,15 +54,15 @@ def build_steps(
     """Return the steps for `table`, which is already quoted as SQL."""
     made: list[Step] = []
     pending: set[tuple[str, bool]] = set()
-    for move in moves:
-        statement, before, outcome = move
+    for prediction in predictions:
+        statement, before, outcome = prediction
         repeats = isinstance(statement, DropFeature) and (statement.feature, False) in pending
         wait_only_maybe = (
             isinstance(statement, Wait) and bool(pending) and not any(sure for _, sure in pending)
         )
         truncates = isinstance(statement, DropFeature) and deletes_history(statement, outcome)
         count, size = files.rewritten(outcome.rewrites)
-        undo = build_undo_sql(move, moves[0].before, engine, table)
+        undo = build_undo_sql(prediction, predictions[0].before, engine, table)
         secret = undo is not None and holds_credentials(undo)
         made.append(
             Step(
@@ -70,7 +70,7 @@ def build_steps(
                 action=statement.action,
                 sql=statement.sql(table),
                 feature=statement.feature,
-                why=_describe_purpose(move),
+                why=_describe_purpose(prediction),
                 operations=tuple(commit.operation for commit in outcome.commits),
                 protocol_before=before.protocol,
                 protocol_after=outcome.table.protocol,
@@ -118,14 +118,14 @@ def _have_secrets(steps: Iterable[Step]) -> bool:
     return any(step.sql is not None and holds_credentials(step.sql) for step in steps)
 
 
-def _describe_purpose(move: PredictedStatement) -> str:
-    statement, before, outcome = move
+def _describe_purpose(prediction: PredictedStatement) -> str:
+    statement, before, outcome = prediction
     after = outcome.table
     match statement:
         case Wait():
             return "wait until the history that shows the dropped features may be deleted"
         case DropFeature():
-            return _describe_drop(statement, move)
+            return _describe_drop(statement, prediction)
         case DropConstraint():
             return f"drop the constraint {statement.name}, so that checkConstraints can be dropped"
         case ClusterBy(columns=()) if MAPPING_MODE in before.configuration:
@@ -175,14 +175,16 @@ def _find_other_properties(
                 yield key
 
 
-def _describe_drop(statement: DropFeature, move: PredictedStatement) -> str:
-    name, refusal = statement.feature, move.outcome.refusal
+def _describe_drop(statement: DropFeature, prediction: PredictedStatement) -> str:
+    name, refusal = statement.feature, prediction.outcome.refusal
     if refusal is not None and refusal.retry:
-        done = "disables the feature" if move.outcome.commits else "tries the drop"
+        done = "disables the feature" if prediction.outcome.commits else "tries the drop"
         if not refusal.sure:
             return f"drop {name}, at once if no remaining history shows it, otherwise after a wait"
         return f"first of two calls: it {done}; {name} stays until its history may be deleted"
-    gained = sorted(move.outcome.table.protocol.supported - move.before.protocol.supported)
+    gained = sorted(
+        prediction.outcome.table.protocol.supported - prediction.before.protocol.supported
+    )
     stays = f"; {', '.join(gained)} is added and protects its history" if gained else ""
     history = ", and history older than the retention is deleted" if statement.truncate else ""
     rewritten = {
@@ -192,20 +194,20 @@ def _describe_drop(statement: DropFeature, move: PredictedStatement) -> str:
         Rewrite.SOME: ", files with deletion vectors or columns missing from the schema are "
         "rewritten",
         Rewrite.ALL: ", every file is rewritten",
-    }[move.outcome.rewrites]
+    }[prediction.outcome.rewrites]
     return f"remove {name} from the protocol{rewritten}{history}{stays}"
 
 
 def build_undo_sql(
-    move: PredictedStatement, start: Table, engine: Engine, table: str
+    prediction: PredictedStatement, start: Table, engine: Engine, table: str
 ) -> str | None:
     """Return the SQL that undoes a statement, as far as possible.
 
     None if nothing has to be undone, or nothing can be. `start` is the table before the plan.
     """
     found: list[str] = []
-    reached = move.outcome.table
-    for back in _undo_statements(move, start, engine, table):
+    reached = prediction.outcome.table
+    for back in _undo_statements(prediction, start, engine, table):
         if isinstance(back, str):
             found.append(back)
             continue
@@ -217,9 +219,9 @@ def build_undo_sql(
 
 
 def _undo_statements(
-    move: PredictedStatement, start: Table, engine: Engine, table: str
+    prediction: PredictedStatement, start: Table, engine: Engine, table: str
 ) -> Iterable[Statement | str]:
-    statement, before, outcome = move
+    statement, before, outcome = prediction
     if isinstance(statement, DropFeature):
         changed = outcome.table.configuration != before.configuration
         if (outcome.refusal is None or changed) and statement.feature != CHECKPOINT_PROTECTION:

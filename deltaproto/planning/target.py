@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from deltaproto.planning.search.goals import ClientAccess, HistoryChoice
+from deltaproto.planning.search.goals import HistoryChoice, TableClient
 
 
 class Requirements(NamedTuple):
@@ -22,7 +22,7 @@ class Requirements(NamedTuple):
     at_least: tuple[int, int] = (1, 1)
     """reader and writer version"""
     at_most: tuple[int, int] = (3, 7)
-    clients: tuple[ClientAccess, ...] = ()
+    clients: tuple[TableClient, ...] = ()
 
     def parts(self) -> Iterator[Requirements]:
         """Yield each requirement separately; those that add something come last."""
@@ -95,9 +95,9 @@ def is_set(configuration: Mapping[str, str], key: str, value: str) -> bool:
     return configuration.get(key, "\0").strip().casefold() == value.strip().casefold()
 
 
-def join_accesses(uses: Iterable[ClientAccess]) -> tuple[ClientAccess, ...]:
+def join_accesses(uses: Iterable[TableClient]) -> tuple[TableClient, ...]:
     """Join the accesses of each client."""
-    found: dict[str, ClientAccess] = {}
+    found: dict[str, TableClient] = {}
     for use in uses:
         name = str(use.candidate.reference)
         before = found[name].access if name in found else ()

@@ -21,38 +21,40 @@ from deltaproto.protocol.feature_catalog import feature_record
 
 def plan_upgrade(inputs: PlanInput, request: UpgradeRequest) -> Plan:
     """Return a plan of predicted statements, blocked if the engine would refuse one."""
-    walk = PlanBuilder(inputs)
+    builder = PlanBuilder(inputs)
     for wanted in request.enable:
-        walk.enable(wanted)
+        builder.enable(wanted)
     if request.set:
-        walk.set(normalize_properties(request.set))
+        builder.set_properties(normalize_properties(request.set))
     if request.to is not None:
-        walk.raised(request.to)
+        builder.raise_versions(request.to)
     if request.isolation is not None:
-        walk.isolated(request.isolation)
+        builder.set_isolation(request.isolation)
     for parsed in request.statements:
-        walk.own(parsed, inputs.sql)
-    ending = end_state_of(walk.table, inputs.table)
-    walk.blocked += _lost_access(inputs, request, ending)
-    if not walk.blocked:
-        walk.blocked += _disabled_again(request, walk.table.configuration)
-    if walk.moves or walk.blocked:
+        builder.add_user_statement(parsed, inputs.sql)
+    ending = end_state_of(builder.table, inputs.table)
+    builder.blocked += _lost_access(inputs, request, ending)
+    if not builder.blocked:
+        builder.blocked += _disabled_again(request, builder.table.configuration)
+    if builder.predictions or builder.blocked:
         # Checked first, because the engine raises most of these before it parses the arguments.
-        walk.blocked[:0] = find_engine_blockers(inputs)
-    moves = [] if walk.blocked else walk.moves
+        builder.blocked[:0] = find_engine_blockers(inputs)
+    predictions = [] if builder.blocked else builder.predictions
     plan = assemble_plan(
         inputs,
         "plan-upgrade",
         goal_fields(request),
-        moves,
-        blocked=tuple(walk.blocked),
-        notes=tuple(walk.notes),
+        predictions,
+        blocked=tuple(builder.blocked),
+        notes=tuple(builder.notes),
     )
     described = (
-        step._replace(why=describe_user_statement(walk.parsed_by_id[id(move.statement)], step))
-        if id(move.statement) in walk.parsed_by_id
+        step._replace(
+            why=describe_user_statement(builder.parsed_by_id[id(prediction.statement)], step)
+        )
+        if id(prediction.statement) in builder.parsed_by_id
         else step
-        for step, move in zip(plan.steps, moves, strict=False)
+        for step, prediction in zip(plan.steps, predictions, strict=False)
     )
     return plan._replace(steps=tuple(described))
 

@@ -8,8 +8,7 @@ from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.model import Access
 from deltaproto.plan_inputs.client_scope import newest_clients
 from deltaproto.planning.downgrade import DowngradeRequest
-from deltaproto.planning.request import TableClient
-from deltaproto.planning.search.goals import ClientAccess, HistoryChoice
+from deltaproto.planning.search.goals import HistoryChoice, TableClient
 
 _PAIRS = ((1, 1), (1, 2), (1, 3), (1, 4), (1, 6), (1, 7), (1, 7), (2, 5), (2, 6), (2, 7), (3, 7))
 # What Delta Spark can drop; the others are asked for too, but seldom.
@@ -63,10 +62,10 @@ def random_clients(random: Random) -> tuple[TableClient, ...]:
     return (*known, *(TableClient(candidate, (Access.READ, Access.APPEND)) for candidate in old))
 
 
-def _use(random: Random) -> ClientAccess:
+def _use(random: Random) -> TableClient:
     access = random.choice(((Access.READ,), (Access.READ, Access.APPEND), (Access.APPEND,)))
     if random.random() < 0.7:
-        return ClientAccess(ClientCatalog().resolve(random.choice(_OLD)), access)
-    return ClientAccess(
+        return TableClient(ClientCatalog().resolve(random.choice(_OLD)), access)
+    return TableClient(
         random.choice(list(newest_clients(ClientCatalog()))).candidate, (Access.READ,)
     )

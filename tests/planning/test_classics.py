@@ -19,7 +19,7 @@ from deltaproto.planning.engine import parse_engine
 from deltaproto.planning.plan import Fingerprint, Plan
 from deltaproto.planning.predict.schema import Atomic, Column, Struct
 from deltaproto.planning.request import PlanInput, UpgradeRequest
-from deltaproto.planning.search.goals import ClientAccess, HistoryChoice
+from deltaproto.planning.search.goals import HistoryChoice, TableClient
 from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.protocol.feature_catalog import all_features
 from deltaproto.protocol.layers import feature_states
@@ -57,8 +57,8 @@ def carrying(*names: str) -> Protocol:
     return Protocol.carrying(BASIC | {*names})
 
 
-def use(client: str, *access: Access) -> ClientAccess:
-    return ClientAccess(ClientCatalog().resolve(client), access or (Access.READ, Access.APPEND))
+def use(client: str, *access: Access) -> TableClient:
+    return TableClient(ClientCatalog().resolve(client), access or (Access.READ, Access.APPEND))
 
 
 def actions(plan: Plan) -> list[str]:

@@ -14,7 +14,8 @@ from deltaproto.plan_inputs.from_log import load_plan_input
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.predict.table import PROTECTED_BEFORE
-from deltaproto.planning.request import PlanInput, TableClient
+from deltaproto.planning.request import PlanInput
+from deltaproto.planning.search.goals import TableClient
 from deltaproto.protocol.table_state import SparkSettings
 from tests.planning.oracle import agree, execute
 from tests.planning.oracle import look as seen

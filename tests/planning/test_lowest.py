@@ -21,12 +21,12 @@ from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.engine import parse_engine
 from deltaproto.planning.impact import compare_clients
 from deltaproto.planning.plan import Plan
-from deltaproto.planning.request import PlanInput, TableClient
+from deltaproto.planning.request import PlanInput
 from deltaproto.planning.search.droppable import find_droppable
 from deltaproto.planning.search.goals import (
-    ClientAccess,
     FeaturesAbsent,
     HistoryChoice,
+    TableClient,
     requirements_after,
 )
 from deltaproto.planning.search.lowest import (
@@ -110,7 +110,7 @@ def test_a_drop_for_a_client_may_leave_nothing_that_uses_another_feature(
     rows = add(baseRowId=0, defaultRowCommitVersion=0)
     log.commit(0, protocol(1, 7, None, names), on, *domains, rows)
     table = load(log.table)
-    spark = ClientAccess(ClientCatalog().resolve("delta-spark@3.1.0"), (Access.APPEND,))
+    spark = TableClient(ClientCatalog().resolve("delta-spark@3.1.0"), (Access.APPEND,))
     plan = plan_downgrade(table, DowngradeRequest(lowest=True, clients=(spark,)))
     assert plan.protocol_after.supported == kept | {"appendOnly", "invariants"}
     assert {each.feature for each in plan.kept if "in use" in each.reason} == kept

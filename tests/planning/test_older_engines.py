@@ -102,7 +102,7 @@ def test_history_that_is_to_go_is_truncated_also_where_drops_are_slow() -> None:
     )
     for history, truncates in ((HistoryChoice.KEEP, False), (HistoryChoice.TRUNCATE, True)):
         for found in find_solutions(task._replace(history=history)):
-            drops = [m.statement for m in found.moves if isinstance(m.statement, DropFeature)]
+            drops = [m.statement for m in found.predictions if isinstance(m.statement, DropFeature)]
             assert {drop.truncate for drop in drops} == {truncates}, found
 
 

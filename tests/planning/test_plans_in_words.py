@@ -22,9 +22,9 @@ from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.predict.auto_enable import features_of_columns
 from deltaproto.planning.predict.schema import Array, Atomic, Column, Struct
 from deltaproto.planning.predict.table import Table
-from deltaproto.planning.request import PlanInput, TableClient, UpgradeRequest
+from deltaproto.planning.request import PlanInput, UpgradeRequest
 from deltaproto.planning.search.cost import Files
-from deltaproto.planning.search.goals import ClientAccess, HistoryChoice
+from deltaproto.planning.search.goals import HistoryChoice, TableClient
 from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.protocol import Protocol
@@ -97,8 +97,8 @@ def table(
     return found._replace(files=FILES, engine=parse_engine(engine))
 
 
-def use(client: str, *access: Access) -> ClientAccess:
-    return ClientAccess(ClientCatalog().resolve(client), access or (Access.READ, Access.APPEND))
+def use(client: str, *access: Access) -> TableClient:
+    return TableClient(ClientCatalog().resolve(client), access or (Access.READ, Access.APPEND))
 
 
 def using(case: PlanInput, *access: Access) -> PlanInput:

@@ -24,7 +24,7 @@ from deltaproto.planning.engine import Engine
 from deltaproto.planning.predict.bounds import OF_BOUNDS
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.request import PlanInput
-from deltaproto.planning.search.goals import ClientAccess, cached_verdicts
+from deltaproto.planning.search.goals import TableClient, cached_verdicts
 from deltaproto.planning.search.route import predict_statement
 from deltaproto.planning.statement import DropFeature, Purge, SetProperties, Statement
 from tests.clients.test_filtered_reads import INDEXED, KINDS, NAMED, File, build, tables
@@ -238,7 +238,7 @@ def test_a_purge_leaves_the_absolute_paths_of_files_without_vectors(
 
 
 def test_dropping_vectors_lets_clients_read_a_clone_without_absolute_paths(tmp_path: Path) -> None:
-    use = ClientAccess(ClientCatalog().resolve("athena@3"), (Access.READ,))
+    use = TableClient(ClientCatalog().resolve("athena@3"), (Access.READ,))
     for vectors, blocked in (((True,), False), ((True, False), True)):
         given = clone(tmp_path / str(blocked), *vectors)
         plan = plan_downgrade(given, DowngradeRequest(clients=(use,)))

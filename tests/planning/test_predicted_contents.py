@@ -21,7 +21,7 @@ from deltaproto.clients.requirements import (
     TableRequirements,
 )
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
-from deltaproto.planning.search.goals import ClientAccess, cached_verdicts
+from deltaproto.planning.search.goals import TableClient, cached_verdicts
 from tests.planning.predicted_needs import load, needs_after
 from tests.support.logs import Log, commit_info, metadata, protocol
 
@@ -164,7 +164,7 @@ def test_a_client_gets_its_access_back_by_dropping_a_constraint(tmp_path: Path) 
     write(Log(tmp_path), 0, {"id": "long"}, constraint)
     inputs = load(tmp_path)
     client = ClientCatalog().resolve("deltalake/engine@1.6.6")
-    request = DowngradeRequest(clients=(ClientAccess(client, (Access.APPEND,)),))
+    request = DowngradeRequest(clients=(TableClient(client, (Access.APPEND,)),))
     plan = plan_downgrade(inputs, request)
     assert not plan.blocked
     assert [step.operations for step in plan.steps][:1] == [("DROP CONSTRAINT",)]

@@ -87,8 +87,8 @@ def test_a_plan_waits_for_what_is_left(left: float | None, ahead: float, hours: 
         history=HistoryChoice.TRUNCATE,
     )
     (found, *_) = find_solutions(task)
-    waits = [m.statement.hours for m in found.moves if isinstance(m.statement, Wait)]
-    calls = [m.statement for m in found.moves if isinstance(m.statement, DropFeature)]
+    waits = [m.statement.hours for m in found.predictions if isinstance(m.statement, Wait)]
+    calls = [m.statement for m in found.predictions if isinstance(m.statement, DropFeature)]
     assert waits == [hours]
     assert calls == [DropFeature(feature, truncate=True)] * (2 if left is None else 1)
 
@@ -111,7 +111,7 @@ def test_without_truncation_history_goes_as_the_log_does(left: dict[str, float])
         history=HistoryChoice.KEEP,
     )
     (found, *_) = find_solutions(task)
-    assert [m.statement.hours for m in found.moves if isinstance(m.statement, Wait)] == [720]
+    assert [m.statement.hours for m in found.predictions if isinstance(m.statement, Wait)] == [720]
 
 
 @pytest.mark.parametrize("interval", ["interval -1 day", "-5 weeks", "interval 110000000 days"])

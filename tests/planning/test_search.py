@@ -136,7 +136,7 @@ def test_the_drop_that_spares_the_others_a_wait_comes_first() -> None:
     best = find_solutions(task)[0]
     assert best.cost == cheapest(task)
     assert best.cost.waits == 0
-    assert [move.statement for move in best.moves] == [
+    assert [prediction.statement for prediction in best.predictions] == [
         DropFeature("geospatial", truncate=True),
         DropFeature("deletionVectors", truncate=True),
     ]
@@ -178,9 +178,9 @@ def test_v2_checkpoints_go_last_where_another_drop_writes_the_classic_one(
         task = task._replace(goal=VersionsAtMost(1, 1))
     best = find_solutions(task)[0]
     assert best.cost == cheapest(task)
-    moves = [move.statement for move in best.moves]
-    assert [getattr(move, "feature", None) for move in moves] == features
-    waits = [move.hours for move in moves if isinstance(move, Wait)]
+    predictions = [prediction.statement for prediction in best.predictions]
+    assert [getattr(prediction, "feature", None) for prediction in predictions] == features
+    waits = [prediction.hours for prediction in predictions if isinstance(prediction, Wait)]
     known = left.keys() == names - aged
     assert waits == [(max(left.values()) if known else 24) if version == "4.4.0" else 720]
 
@@ -198,7 +198,7 @@ def test_the_call_that_only_leaves_a_checkpoint_is_the_shortest() -> None:
     task = SearchTask(table, VersionsAtMost(1, 1), Engine(EngineName.DELTA_SPARK, "4.4.0"), FILES)
     best = find_solutions(task)[0]
     assert best.cost == cheapest(task)
-    assert best.moves[0].statement == DropFeature("v2Checkpoint", truncate=True)
+    assert best.predictions[0].statement == DropFeature("v2Checkpoint", truncate=True)
 
 
 def test_nothing_is_dropped_only_for_the_checkpoint_that_the_drop_leaves() -> None:
@@ -215,7 +215,9 @@ def test_nothing_is_dropped_only_for_the_checkpoint_that_the_drop_leaves() -> No
     best = find_solutions(task)[0]
     assert best.cost == cheapest(task)
     drops = {
-        move.statement.feature for move in best.moves if isinstance(move.statement, DropFeature)
+        prediction.statement.feature
+        for prediction in best.predictions
+        if isinstance(prediction.statement, DropFeature)
     }
     assert drops == {"v2Checkpoint"}
 
@@ -227,10 +229,10 @@ def assert_cheapest(data: st.DataObject, table: Table) -> None:
     task = SearchTask(table, goal, Engine(EngineName.DELTA_SPARK, version), FILES, history=history)
     found = find_solutions(task)
     best = cheapest(task)
-    assert (found[0].cost if found else None) == best, [m.statement for m in found[0].moves]
+    assert (found[0].cost if found else None) == best, [m.statement for m in found[0].predictions]
     assert is_reachable(task) is bool(found)
     for each in found:
-        after = each.moves[-1].outcome.table.protocol if each.moves else table.protocol
+        after = each.predictions[-1].outcome.table.protocol if each.predictions else table.protocol
         assert goal.reached(EndState(after))
 
 
@@ -309,12 +311,14 @@ def test_switching_off_is_as_cheap_as_can_be(data: st.DataObject) -> None:
     engine = Engine(EngineName.DELTA_SPARK, version)
     task = SearchTask(table, goal, engine, FILES, before, history)
     found = find_solutions(task)
-    statements = [m.statement for m in found[0].moves] if found else None
+    statements = [m.statement for m in found[0].predictions] if found else None
     assert (found[0].cost if found else None) == cheapest(task), statements
     for each in found:
-        for move in each.moves:
-            assert move.outcome.refusal is None or move.outcome.refusal.retry, move.statement
-        after = each.moves[-1].outcome.table if each.moves else table
+        for prediction in each.predictions:
+            assert prediction.outcome.refusal is None or prediction.outcome.refusal.retry, (
+                prediction.statement
+            )
+        after = each.predictions[-1].outcome.table if each.predictions else table
         assert goal.reached(EndState(after.protocol, end_state_of(after, after).off))
 
 
@@ -334,7 +338,7 @@ def test_files_are_not_purged_before_mapping_rewrites_them_all() -> None:
     task = SearchTask(table, goal, Engine(EngineName.DELTA_SPARK, "4.4.0"), FILES, needs)
     best = find_solutions(task)[0]
     assert best.cost == cheapest(task)
-    assert [move.statement for move in best.moves] == [
+    assert [prediction.statement for prediction in best.predictions] == [
         SetProperties({"delta.appendOnly": "false"}, "appendOnly"),
         SetProperties({"delta.enableDeletionVectors": "false"}, "deletionVectors"),
         SetProperties({"delta.columnMapping.mode": "none"}, "columnMapping"),
@@ -369,6 +373,8 @@ def test_what_cannot_be_reached_has_a_nearest_protocol(data: st.DataObject) -> N
     assert plan.blocked
     assert not plan.steps
     weaker, found = find_nearest_goal(task)
-    after = found[0].moves[-1].outcome.table.protocol if found[0].moves else table.protocol
+    after = (
+        found[0].predictions[-1].outcome.table.protocol if found[0].predictions else table.protocol
+    )
     assert weaker.reached(EndState(after))
     assert not goal.reached(EndState(after))

@@ -72,7 +72,7 @@ class Restore(NamedTuple):
 
     @property
     def version(self) -> int | None:
-        """Return the version; None for a timestamp."""
+        """The version; None for a timestamp."""
         found = _VERSION.fullmatch(self.to)
         return None if found is None else int(found[1])
 

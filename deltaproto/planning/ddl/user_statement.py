@@ -98,7 +98,7 @@ class ParsedStatement(NamedTuple):
 
     @property
     def understood(self) -> bool:
-        """Return True if the statement was understood."""
+        """True if the statement was understood."""
         return not (
             isinstance(self.statement, UserStatement)
             and isinstance(self.statement.effect, NotUnderstood)

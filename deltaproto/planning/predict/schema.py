@@ -62,12 +62,12 @@ class Column(NamedTuple):
 
     @property
     def widened(self) -> bool:
-        """Return True if type changes are recorded."""
+        """True if type changes are recorded."""
         return self.type_changes is not None
 
     @property
     def bound(self) -> bool:
-        """Return True if the feature invariants limits its values."""
+        """True if the feature `invariants` limits its values."""
         return not self.nullable or self.invariant is not None
 
 

@@ -307,24 +307,24 @@ class Table(NamedTuple):
 
     @property
     def names_row_ids(self) -> bool:
-        """Return True if properties name data file columns for the ids of rewritten rows."""
+        """True if properties name data file columns for the ids of rewritten rows."""
         return any(name in self.configuration for name in ROW_ID_COLUMNS)
 
     @property
     def keeps_changes(self) -> bool:
-        """Return True if the change data feed is enabled."""
+        """True if the change data feed is enabled."""
         rule = feature_catalog.feature_record("changeDataFeed").enablement
         assert isinstance(rule, PropertyIs)
         return self.on(rule.key_in(self.configuration))
 
     @property
     def managed(self) -> bool:
-        """Return True if a catalog manages its commits."""
+        """True if a catalog manages its commits."""
         return bool(CATALOG_MANAGED & self.protocol.supported)
 
     @property
     def mapped(self) -> bool:
-        """Return True if column mapping is enabled."""
+        """True if column mapping is enabled."""
         return self.configuration.get(MAPPING_MODE, "none").strip().lower() in ("name", "id")
 
     def shows(self, feature: str) -> bool | None:

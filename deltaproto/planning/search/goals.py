@@ -145,17 +145,19 @@ class VersionsAtMost(NamedTuple):
                 yield VersionsAtMost(reader, writer)
 
 
-class ClientAccess(NamedTuple):
-    """A client and the access that it needs."""
+class TableClient(NamedTuple):
+    """A client, and its access to the table, now or after the plan."""
 
     candidate: ClientAtVersion
     access: tuple[Access, ...]
+    label: str | None = None
+    """label in the policy, and who was seen to use the client; or `plan.IN_THE_LOG`"""
 
 
 class ClientsSupported(NamedTuple):
     """Every client has its needed access to the table."""
 
-    uses: tuple[ClientAccess, ...]
+    uses: tuple[TableClient, ...]
     needs: TableRequirements
     """the table's requirements before the plan"""
     kind: str = "for-client"
@@ -173,9 +175,9 @@ class ClientsSupported(NamedTuple):
 
     def weaker(self, reachable: Reachable) -> Iterator[Goal]:
         single = [
-            ClientAccess(use.candidate, (access,)) for use in self.uses for access in use.access
+            TableClient(use.candidate, (access,)) for use in self.uses for access in use.access
         ]
-        kept: tuple[ClientAccess, ...] = ()
+        kept: tuple[TableClient, ...] = ()
         for use in single:
             if reachable(self._replace(uses=(*kept, use))):
                 kept = (*kept, use)

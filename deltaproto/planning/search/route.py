@@ -102,7 +102,7 @@ def build_route(
     other = _build_in_order(table, choice, engine, drops, v2_last=True)
     if choice.dropped & other[-1].outcome.table.protocol.supported:
         return route
-    return min(route, other, key=lambda moves: compute_cost(moves, engine, Files()))
+    return min(route, other, key=lambda predictions: compute_cost(predictions, engine, Files()))
 
 
 @lru_cache(maxsize=64)
@@ -135,26 +135,26 @@ def _build_in_order(
     *,
     v2_last: bool = False,
 ) -> list[PredictedStatement]:
-    walk = _RouteBuilder(table, engine)
+    builder = _RouteBuilder(table, engine)
     if choice.dropped and (table.unmapped or has_pending(table, engine)):
-        walk.go(UnsetProperties(settling_keys(table)))
+        builder.add(UnsetProperties(settling_keys(table)))
     if drops is DropMode.TRUNCATING:
-        _drop_immediately(walk, choice)
+        _drop_immediately(builder, choice)
     clustering = _columns_to_uncluster(table, choice)
     if clustering:
-        walk.go(ClusterBy(()))
-    _disable(walk, choice)
+        builder.add(ClusterBy(()))
+    _disable(builder, choice)
     if "checkConstraints" in choice.dropped:
         for name in table.constraints:
-            walk.go(DropConstraint(name))
-    _add_drops(walk, choice, drops, v2_last=v2_last)
+            builder.add(DropConstraint(name))
+    _add_drops(builder, choice, drops, v2_last=v2_last)
     if choice.pair is not None:
         filled = raise_to_pair(choice.pair)
-        if filled.outcome(walk.table, engine).table.protocol != walk.table.protocol:
-            walk.go(filled)
+        if filled.outcome(builder.table, engine).table.protocol != builder.table.protocol:
+            builder.add(filled)
     if clustering:
-        walk.go(ClusterBy(clustering))
-    return walk.moves
+        builder.add(ClusterBy(clustering))
+    return builder.predictions
 
 
 def predict_statement(statement: Statement, table: Table, engine: Engine) -> Outcome:
@@ -227,17 +227,17 @@ def _refuse_unknown_feature(outcome: Outcome, before: Table, engine: Engine) -> 
 class _RouteBuilder:
     def __init__(self, table: Table, engine: Engine) -> None:
         self.table, self.engine = table, engine
-        self.moves: list[PredictedStatement] = []
+        self.predictions: list[PredictedStatement] = []
 
-    def go(self, statement: Statement) -> bool:
+    def add(self, statement: Statement) -> bool:
         """Append a statement; return False if it must be repeated after a wait."""
         outcome = predict_statement(statement, self.table, self.engine)
-        self.moves.append(PredictedStatement(statement, self.table, outcome))
+        self.predictions.append(PredictedStatement(statement, self.table, outcome))
         self.table = outcome.table
         return outcome.refusal is None
 
 
-def _disable(walk: _RouteBuilder, choice: DropSelection) -> None:
+def _disable(builder: _RouteBuilder, choice: DropSelection) -> None:
     """Disable the features that stay in the protocol.
 
     Disabling column mapping rewrites every file without its deletion vectors, so the purge waits
@@ -245,35 +245,35 @@ def _disable(walk: _RouteBuilder, choice: DropSelection) -> None:
     """
     purges: list[Purge] = []
     for name in sort_for_disabling(choice.off):
-        for statement in disabling_statements(name, walk.table):
+        for statement in disabling_statements(name, builder.table):
             if isinstance(statement, Purge) and "columnMapping" in choice.off:
                 purges.append(statement)
             else:
-                walk.go(statement)
+                builder.add(statement)
     for purge in purges:
-        if walk.table.vectors is not False:
-            walk.go(purge)
+        if builder.table.vectors is not False:
+            builder.add(purge)
 
 
-def _drop_immediately(walk: _RouteBuilder, choice: DropSelection) -> None:
+def _drop_immediately(builder: _RouteBuilder, choice: DropSelection) -> None:
     """Drop what the history allows now but not after another commit.
 
     Start with a drop whose first commit writes a checkpoint, because the history for the other
     drops then stays old enough. Any other commit would prevent them.
     """
-    ready = walk.table.aged_in_newest_run - _dropped_after_vectors(choice, walk.table)
+    ready = builder.table.aged_in_newest_run - _dropped_after_vectors(choice, builder.table)
     outcomes = [
-        (drop, predict_statement(drop, walk.table, walk.engine))
+        (drop, predict_statement(drop, builder.table, builder.engine))
         for drop in _drop_statements(choice, truncate=True)
         if drop.truncate and drop.feature in ready
     ]
     possible = [(drop, outcome.table) for drop, outcome in outcomes if outcome.refusal is None]
     if possible:
-        walk.go(max(possible, key=lambda each: len(ready & (each[1].aged or frozenset())))[0])
+        builder.add(max(possible, key=lambda each: len(ready & (each[1].aged or frozenset())))[0])
 
 
 def _add_drops(
-    walk: _RouteBuilder, choice: DropSelection, drops: DropMode, *, v2_last: bool
+    builder: _RouteBuilder, choice: DropSelection, drops: DropMode, *, v2_last: bool
 ) -> None:
     """Append the drops, each with a second call after the wait if it needs one.
 
@@ -285,48 +285,50 @@ def _add_drops(
     idle: list[DropFeature] = []
     last: list[DropFeature] = []
     converted: list[DropFeature] = []
-    postponed = _dropped_after_vectors(choice, walk.table)
+    postponed = _dropped_after_vectors(choice, builder.table)
     for drop in _drop_statements(choice, truncate=drops is DropMode.TRUNCATING):
-        if drop.feature not in walk.table.protocol.supported:
+        if drop.feature not in builder.table.protocol.supported:
             continue
         if drop.feature in postponed:
             last.append(drop)
         elif v2_last and drop.feature == "v2Checkpoint":
             converted.append(drop)
-        elif _would_only_wait(drop, walk):
+        elif _would_only_wait(drop, builder):
             idle.append(drop)
-        elif not walk.go(drop):
+        elif not builder.add(drop):
             later.append(drop)
             waits.append(
-                retention_wait(walk.table, TRUNCATION_RETENTION if drop.truncate else LOG_RETENTION)
+                retention_wait(
+                    builder.table, TRUNCATION_RETENTION if drop.truncate else LOG_RETENTION
+                )
             )
-    young = {drop.feature for drop in (*idle, *converted)} & (walk.table.traced or frozenset())
-    if idle and not young <= walk.table.hours_left.keys():
+    young = {drop.feature for drop in (*idle, *converted)} & (builder.table.traced or frozenset())
+    if idle and not young <= builder.table.hours_left.keys():
         # Each call leaves a checkpoint. Without one, some history never gets old enough.
-        walk.go(min(idle, key=lambda drop: drop.outcome(walk.table, walk.engine).most))
+        builder.add(min(idle, key=lambda drop: drop.outcome(builder.table, builder.engine).most))
     later += idle
-    waits += [_remaining_wait(drop, walk.table) for drop in idle]
+    waits += [_remaining_wait(drop, builder.table) for drop in idle]
     if any(drop.feature == "deletionVectors" for drop in later):
         later += last
     else:
         for drop in last:
-            walk.go(drop)
-    if CHECKPOINT_PROTECTION in choice.dropped & walk.table.protocol.supported:
+            builder.add(drop)
+    if CHECKPOINT_PROTECTION in choice.dropped & builder.table.protocol.supported:
         later.append(DropFeature(CHECKPOINT_PROTECTION, truncate=True))
-        if later[-1].outcome(walk.table, walk.engine).refusal is not None:
-            if walk.table.unpublished:
-                walk.go(later[-1])
-            left = walk.table.hours_left.get(CHECKPOINT_PROTECTION)
-            waits.append(retention_wait(walk.table, TRUNCATION_RETENTION, left))
+        if later[-1].outcome(builder.table, builder.engine).refusal is not None:
+            if builder.table.unpublished:
+                builder.add(later[-1])
+            left = builder.table.hours_left.get(CHECKPOINT_PROTECTION)
+            waits.append(retention_wait(builder.table, TRUNCATION_RETENTION, left))
     waits += [
-        _remaining_wait(drop, walk.table)
+        _remaining_wait(drop, builder.table)
         for drop in converted
-        if drop.feature in walk.table.hours_left
+        if drop.feature in builder.table.hours_left
     ]
     if waits:
-        walk.go(max(waits, key=lambda each: each.hours))
+        builder.add(max(waits, key=lambda each: each.hours))
     for drop in later + converted:
-        walk.go(drop)
+        builder.add(drop)
 
 
 def _remaining_wait(drop: DropFeature, table: Table) -> Wait:
@@ -354,9 +356,9 @@ def _dropped_after_vectors(choice: DropSelection, table: Table) -> frozenset[str
     return names
 
 
-def _would_only_wait(drop: DropFeature, walk: _RouteBuilder) -> bool:
+def _would_only_wait(drop: DropFeature, builder: _RouteBuilder) -> bool:
     """Return True if a call now would only find that the history is too recent."""
-    refusal = drop.outcome(walk.table, walk.engine).refusal
+    refusal = drop.outcome(builder.table, builder.engine).refusal
     return refusal is not None and refusal.error == HISTORY_ERROR and refusal.sure
 
 

@@ -52,7 +52,7 @@ class Solution(NamedTuple):
 
     choice: DropSelection
     drops: DropMode
-    moves: list[PredictedStatement]
+    predictions: list[PredictedStatement]
     cost: Cost
 
 
@@ -101,9 +101,14 @@ def find_solutions(task: SearchTask) -> list[Solution]:
     task = _settled(task)
     for choice in dict.fromkeys(_fewest_changes(task)):
         for drops in _allowed_drop_modes(task, choice):
-            moves = [*first, *_build_route(IdentityKey(task.table), choice, task.engine, drops)]
-            each = Solution(choice, drops, moves, compute_cost(moves, task.engine, task.files))
-            found.setdefault(tuple(repr(move.statement) for move in moves), each)
+            predictions = [
+                *first,
+                *_build_route(IdentityKey(task.table), choice, task.engine, drops),
+            ]
+            each = Solution(
+                choice, drops, predictions, compute_cost(predictions, task.engine, task.files)
+            )
+            found.setdefault(tuple(repr(prediction.statement) for prediction in predictions), each)
     return sorted(found.values(), key=lambda each: each.cost)
 
 
