@@ -36,16 +36,6 @@ class Plan(Result, _Plan):
         """The plan's id; equal plans have equal ids."""
         return plan_id(self)
 
-    @property
-    def features_added(self) -> tuple[str, ...]:
-        """The features that the table supports afterwards, and not before."""
-        return tuple(sorted(self.protocol_after.supported - self.protocol_before.supported))
-
-    @property
-    def features_removed(self) -> tuple[str, ...]:
-        """The features that the table supports before, and not afterwards."""
-        return tuple(sorted(self.protocol_before.supported - self.protocol_after.supported))
-
     def to_sql(self) -> str:
         """Return the statements, with everything else as comments."""
         from deltaproto.render.plan_script import write_script

@@ -145,7 +145,7 @@ class Process:
 
     @property
     def error_output(self) -> str:
-        """Return the end of its standard error."""
+        """The end of its standard error."""
         with self._lock:
             return self._tail.decode("utf-8", "replace").strip()
 

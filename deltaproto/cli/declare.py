@@ -67,7 +67,7 @@ class Option(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return the key of the option's value: the long flag as a Python parameter name."""
+        """The key of the option's value: the long flag as a Python parameter name."""
         bare = self._bare
         return f"{bare}_" if keyword.iskeyword(bare) else bare
 

@@ -21,8 +21,7 @@ from deltaproto.planning.rollout import CANARY, RolloutTable, Wave, assign_waves
 from deltaproto.planning.search.cost import Cost
 from deltaproto.policy.document import Policy
 from deltaproto.render.interface import error_fields, json_text
-from deltaproto.render.plan_json import save_plan_file, write_plan_text
-from deltaproto.render.rollout_json import save_rollout_file
+from deltaproto.render.plan_json import save_plan_file, save_rollout_file, write_plan_text
 
 
 def run(values: Mapping[str, Any]) -> int:

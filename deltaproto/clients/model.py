@@ -228,7 +228,7 @@ class Client(NamedTuple):
 
     @property
     def newest(self) -> Range:
-        """Return the range of the newest versions."""
+        """The range of the newest versions."""
         return (self.ranges or self.measured)[-1]
 
 

@@ -34,7 +34,7 @@ class PolicyContext(NamedTuple):
 
     @property
     def word(self) -> str:
-        """Return the table name quoted for a shell command."""
+        """The table name quoted for a shell command."""
         return quote_for_shell(self.facts.table)
 
 
@@ -92,7 +92,7 @@ class RuleContext:
 
     @cached_property
     def lowest(self) -> Protocol | None:
-        """Return the normalized protocol with the same features; None if it is invalid."""
+        """The normalized protocol with the same features; None if it is invalid."""
         return None if self.violations else self.protocol.lowest()
 
     @cached_property
@@ -102,7 +102,7 @@ class RuleContext:
 
     @cached_property
     def contents(self) -> Contents:
-        """Return parts of the schema and constraints that some clients cannot handle."""
+        """Parts of the schema and constraints that some clients cannot handle."""
         return find_contents(self.state.metadata)
 
     @cached_property

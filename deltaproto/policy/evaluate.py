@@ -109,7 +109,7 @@ class Checker:
 
     @property
     def clients(self) -> frozenset[str]:
-        """Return the ids of all declared clients, with aliases resolved."""
+        """The ids of all declared clients, with aliases resolved."""
         return frozenset(candidate.client.id for candidate in self._candidates.values())
 
     def settings(

@@ -114,7 +114,7 @@ class SparkSettings(NamedTuple):
 
     @property
     def redact(self) -> "Redactor":
-        """Return a redactor for these settings in Spark's texts."""
+        """A redactor for these settings in Spark's texts."""
         from deltaproto.redaction import Redactor
 
         _, _, token = (self.remote or "").partition("token=")

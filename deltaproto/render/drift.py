@@ -98,7 +98,7 @@ class DriftCounts:
 
     @property
     def severities(self) -> frozenset[Severity]:
-        """Return the severities of the counted changes."""
+        """The severities of the counted changes."""
         return frozenset(SEVERITY[group.kind] for group in self.groups)
 
     def ordered(self) -> list[tuple[_Group, int]]:

@@ -1,14 +1,15 @@
-"""Plans as JSON: the shape of `plan`, `plan-upgrade` and `plan-downgrade`."""
+"""Plans as JSON, and the files of plans and of their rollout."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deltaproto.errors import UsageError
+from deltaproto.execution.rollout_file import SETTINGS
 from deltaproto.planning.plan import (
     CHECKSUM_FIELD,
     Blocked,
@@ -23,6 +24,10 @@ from deltaproto.planning.plan import (
 from deltaproto.planning.search.cost import Cost
 from deltaproto.render.inspection_json import isolation_fields, protocol_fields
 from deltaproto.render.interface import dump_json, envelope, stamp
+
+if TYPE_CHECKING:
+    from deltaproto.planning.rollout import Wave
+    from deltaproto.policy.document.model import RolloutSettings
 
 _HOUR = 3600
 
@@ -46,8 +51,8 @@ def plan_fields(plan: Plan, now: float) -> dict[str, Any]:
         },
         "protocol_before": protocol_fields(plan.protocol_before),
         "protocol_after": protocol_fields(plan.protocol_after),
-        "features_added": _gained(plan),
-        "features_removed": _lost(plan),
+        "features_added": list(plan.features_added),
+        "features_removed": list(plan.features_removed),
         "changes": plan.changes,
         "steps": _steps(plan.steps, now),
         "cost": cost_fields(plan.cost),
@@ -126,14 +131,6 @@ def moments(steps: Iterable[Step], now: float) -> list[tuple[float | None, float
         over = at + step.wait_hours * _HOUR
         found.append((over if waited else None, lost))
     return found
-
-
-def _gained(plan: Plan) -> list[str]:
-    return sorted(plan.protocol_after.supported - plan.protocol_before.supported)
-
-
-def _lost(plan: Plan) -> list[str]:
-    return sorted(plan.protocol_before.supported - plan.protocol_after.supported)
 
 
 def _stuck(entries: Iterable[Blocked]) -> list[dict[str, Any]]:
@@ -247,3 +244,33 @@ def client_change_fields(change: ClientChange) -> dict[str, Any]:
         "because": list(change.because),
         "reason": change.reason or None,
     }
+
+
+def save_rollout_file(
+    settings: RolloutSettings,
+    waves: Sequence[Wave],
+    path: str,
+    *,
+    windows: bool,
+    complete: bool,
+) -> None:
+    """Write `rollout.json`, the plans of each wave in a folder, atomically.
+
+    Args:
+        windows: True if the policy has maintenance windows for any of the tables.
+        complete: False while plans are still being saved, so that none of them can be applied.
+
+    Raises:
+        UsageError: if it cannot be written.
+    """
+    fields: dict[str, Any] = {
+        **{name: getattr(settings, name) for name in SETTINGS},
+        "windows": windows,
+        "waves": [
+            {"name": wave.name, "plans": [table._asdict() for table in wave.tables]}
+            for wave in waves
+        ],
+        "complete": complete,
+    }
+    fields[CHECKSUM_FIELD] = compute_checksum(fields)
+    write_plan_text(dump_json(envelope("rollout", fields, complete=complete)) + "\n", path)

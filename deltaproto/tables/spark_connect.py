@@ -249,7 +249,7 @@ class ConnectServer(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """Return the URL without its parameters, which may contain a token."""
+        """The URL without its parameters, which may contain a token."""
         return f"{_SCHEME}{self.host}:{self.port}"
 
 

@@ -34,12 +34,12 @@ class VerdictCounts(NamedTuple):
 
     @property
     def total(self) -> int:
-        """Return the number of all tables."""
+        """The number of all tables."""
         return sum(self)
 
     @property
     def bad(self) -> int:
-        """Return the number of tables that the client cannot use."""
+        """The number of tables that the client cannot use."""
         return self.total - self.ok
 
     def plus(self, verdict: Verdict, tables: int) -> VerdictCounts:
@@ -69,7 +69,7 @@ class Fix(NamedTuple):
 
     @property
     def kind(self) -> tuple[tuple[str, ...], ...]:
-        """Return the grouping key; the page's script uses the same key."""
+        """The grouping key; the page's script uses the same key."""
         return self.hindered, tuple(sorted(self.because)), self.rules
 
 

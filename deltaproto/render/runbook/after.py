@@ -82,7 +82,7 @@ def burn_in(book: Book, say: Phrases) -> Section:
     }
     boxes += [say.line(f"burn_in.{name}") for name, applies in later.items() if applies]
     copied = any(entry.needs_backup for entry in book.changing)
-    dropped = any(entry.dropped for entry in book.changing)
+    dropped = any(entry.plan.features_removed for entry in book.changing)
     blocks: list[Block] = [
         Paragraph(say.line("burn_in.intro" if copied else "burn_in.wait")),
         Checks([*boxes, say.line("burn_in.drift" if dropped else "burn_in.stays")]),

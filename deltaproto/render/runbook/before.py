@@ -47,7 +47,7 @@ def before(book: Book, say: Phrases) -> Section:
 
 
 def _source(book: Book, say: Phrases) -> Iterator[Block]:
-    if not any(entry.dropped for entry in book.changing):
+    if not any(entry.plan.features_removed for entry in book.changing):
         yield Paragraph(say.line("source.upgrade"))
         return
     yield Paragraph(say.line("source.intro"))
@@ -201,7 +201,7 @@ def _ready(book: Book, say: Phrases) -> Iterator[Block]:
     boxes = {
         "people": any(entry.losing for entry in book.changing),
         "stopped": book.stops_writers,
-        "source": any(entry.dropped for entry in book.changing),
+        "source": any(entry.plan.features_removed for entry in book.changing),
         "backup": any(entry.needs_backup for entry in book.changing),
         "window": book.stops_writers or any(entry.windows is not None for entry in book.changing),
     }

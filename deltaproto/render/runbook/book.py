@@ -25,7 +25,6 @@ from deltaproto.policy.approvals import LossRuling
 from deltaproto.policy.document.model import Window
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
-from deltaproto.protocol.protocol import Protocol
 from deltaproto.render.document.blocks import Code, Inline, Line, Link, listed
 from deltaproto.render.named_tables import GROUPED_FROM
 from deltaproto.render.plan_json import moments
@@ -58,38 +57,38 @@ class RunbookEntry(NamedTuple):
 
     @property
     def plan(self) -> Plan:
-        """Return the plan itself."""
+        """The plan itself."""
         return self.planned.plan
 
     @property
     def clients(self) -> tuple[ClientChange, ...]:
-        """Return the access of the clients to notify: declared ones, or else those in the log."""
+        """The access of the clients to notify: declared ones, or else those in the log."""
         return self.plan.notified_clients
 
     @property
     def name(self) -> Code:
-        """Return the table as the user typed it."""
+        """The table as the user typed it."""
         return Code(self.plan.table)
 
     @property
     def refused(self) -> GateResult | None:
-        """Return the gate that fails with any flags, so that `apply` refuses the plan, or None."""
+        """The gate that fails with any flags, so that `apply` refuses the plan, or None."""
         return next((gate for gate in self.failed if gate.name == "plan"), None)
 
     @property
     def failed(self) -> tuple[GateResult, ...]:
-        """Return the gates at which `apply` would refuse the plan."""
+        """The gates at which `apply` would refuse the plan."""
         gates = (plan_gate(self.plan),) if self.gates is None else self.gates
         return tuple(gate for gate in gates if not gate.passed)
 
     @property
     def blocking(self) -> tuple[GateResult, ...]:
-        """Return the failed gates that no flag in the printed commands satisfies."""
+        """The failed gates that no flag in the printed commands satisfies."""
         return tuple(gate for gate in self.failed if gate.name != IRREVERSIBLE)
 
     @property
     def stays(self) -> tuple[str, ...]:
-        """Return the features whose rollback does not restore the original table.
+        """The features whose rollback does not restore the original table.
 
         Dropping an added feature rewrites files or leaves checkpointProtection behind; so does
         dropping an existing feature.
@@ -97,13 +96,8 @@ class RunbookEntry(NamedTuple):
         return _stays(self.plan)
 
     @property
-    def dropped(self) -> tuple[str, ...]:
-        """Return the features that the plan removes from the protocol."""
-        return tuple(gone(self.plan.protocol_before, self.plan.protocol_after))
-
-    @property
     def needs_backup(self) -> bool:
-        """Return True if a step is not fully reversible or rewrites files."""
+        """True if a step is not fully reversible or rewrites files."""
         return bool(
             self.plan.point_of_no_return
             or self.stays
@@ -112,7 +106,7 @@ class RunbookEntry(NamedTuple):
 
     @property
     def losing(self) -> bool:
-        """Return True if a client of the plan loses access."""
+        """True if a client of the plan loses access."""
         return any(is_worse(each) for each in self.clients)
 
 
@@ -166,7 +160,7 @@ class Book:
 
     @cached_property
     def groups(self) -> tuple[Group[RunbookEntry], ...]:
-        """Return the plans, grouped with those that differ only in their tables."""
+        """The plans, grouped with those that differ only in their tables."""
         found: dict[str, list[RunbookEntry]] = {}
         for entry in self.entries:
             facts = [
@@ -179,13 +173,13 @@ class Book:
 
     @cached_property
     def changing_groups(self) -> tuple[Group[RunbookEntry], ...]:
-        """Return the plans that change something, in the same groups."""
+        """The plans that change something, in the same groups."""
         # Plans of one group have the same steps.
         return tuple(group for group in self.groups if group.first.plan.changes)
 
     @cached_property
     def refusals(self) -> dict[tuple[GateResult, ...], list[RunbookEntry]]:
-        """Return the plans that `apply` would refuse, by their failed gates."""
+        """The plans that `apply` would refuse, by their failed gates."""
         found: dict[tuple[GateResult, ...], list[RunbookEntry]] = {}
         for entry in self.entries:
             if entry.gates is not None and entry.failed:
@@ -194,17 +188,17 @@ class Book:
 
     @cached_property
     def changing(self) -> tuple[RunbookEntry, ...]:
-        """Return the plans that change something."""
+        """The plans that change something."""
         return tuple(entry for entry in self.entries if entry.plan.changes)
 
     @cached_property
     def applicable(self) -> tuple[RunbookEntry, ...]:
-        """Return the changing plans that `apply` executes."""
+        """The changing plans that `apply` executes."""
         return tuple(entry for entry in self.changing if entry.refused is None)
 
     @cached_property
     def warned(self) -> Warned:
-        """Return the warning of each changing plan."""
+        """The warning of each changing plan."""
         return tuple(
             (
                 entry,
@@ -215,12 +209,12 @@ class Book:
 
     @cached_property
     def stops_writers(self) -> bool:
-        """Return True if any transaction or stream must be stopped before a step."""
+        """True if any transaction or stream must be stopped before a step."""
         return any(each.hits or each.streams for _, each in self.warned)
 
     @property
     def irreversible(self) -> bool:
-        """Return True if any step is irreversible."""
+        """True if any step is irreversible."""
         return any(entry.plan.point_of_no_return for entry in self.changing)
 
     def start_of(self, entry: RunbookEntry) -> float:
@@ -266,7 +260,7 @@ class Book:
 
     @property
     def judging(self) -> tuple[str, ...]:
-        """Return the options that pass the policy to a command; empty without one."""
+        """The options that pass the policy to a command; empty without one."""
         return ("--policy", self.policy, *self._files) if self.policy else ()
 
     def names(self, entries: Iterable[RunbookEntry], say: Phrases) -> Line:
@@ -355,14 +349,8 @@ def caution(plan: Plan) -> str | None:
 
 
 def _stays(plan: Plan) -> tuple[str, ...]:
-    before, after = plan.protocol_before, plan.protocol_after
-    found = [name for name in gone(after, before) if not _leaves_without_trace(name)]
-    return (*found, *(name for name in gone(before, after) if not _leaves_without_trace(name)))
-
-
-def gone(before: Protocol, after: Protocol) -> list[str]:
-    """Return the features that are removed from the protocol."""
-    return sorted(before.supported - after.supported)
+    changed = (*plan.features_added, *plan.features_removed)
+    return tuple(name for name in changed if not _leaves_without_trace(name))
 
 
 def known(feature: str) -> list[str]:

@@ -26,7 +26,7 @@ from deltaproto.render.document.blocks import (
 )
 from deltaproto.render.plan_script import is_plain
 from deltaproto.render.plan_words import size
-from deltaproto.render.runbook.book import Book, RunbookEntry, gone, known, leads
+from deltaproto.render.runbook.book import Book, RunbookEntry, known, leads
 from deltaproto.render.runbook.groups import Group
 from deltaproto.render.runbook.overview import applying, concurrency, of_chapter, passed
 from deltaproto.render.runbook.phrases import Phrases, when
@@ -122,9 +122,7 @@ def steps_of(book: Book, group: Group[RunbookEntry], number: int, say: Phrases) 
         yield Callout(Tone.WARNING, say.line("summary.incomplete"))
     if not (plan.steps or plan.blocked or plan.unmet):
         yield Callout(Tone.GOOD, say.line("table.nothing"))
-    texts = {
-        text for name in gone(plan.protocol_before, plan.protocol_after) for text in known(name)
-    }
+    texts = {text for name in plan.features_removed for text in known(name)}
     warnings = [text for text in plan.warnings if text not in texts]
     if warnings:
         yield Section(

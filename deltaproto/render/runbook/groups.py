@@ -34,12 +34,12 @@ class Group(NamedTuple, Generic[_Entry]):
 
     @property
     def first(self) -> _Entry:
-        """Return the plan whose steps represent the steps of all plans."""
+        """The plan whose steps represent the steps of all plans."""
         return self.entries[0]
 
     @property
     def plan(self) -> Plan:
-        """Return the shared plan; for several tables, its texts name no particular table."""
+        """The shared plan; for several tables, its texts name no particular table."""
         plan = self.first.plan
         if len(self.entries) == 1:
             return plan

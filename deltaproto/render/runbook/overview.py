@@ -23,7 +23,7 @@ from deltaproto.render.document.blocks import (
     Tone,
 )
 from deltaproto.render.plan_words import concurrency_lines
-from deltaproto.render.runbook.book import Book, RunbookEntry, codes, every, gone
+from deltaproto.render.runbook.book import Book, RunbookEntry, codes, every
 from deltaproto.render.runbook.groups import Group
 from deltaproto.render.runbook.phrases import Phrases, when
 
@@ -95,8 +95,8 @@ def _row(book: Book, group: Group[RunbookEntry], say: Phrases) -> list[Line]:
         (plan.goal_text,),
         (str(before),),
         (str(after),),
-        every(codes(gone(before, after)), say),
-        every(codes(gone(after, before)), say),
+        every(codes(plan.features_removed), say),
+        every(codes(plan.features_added), say),
         (steps,),
         (point or say.text("nothing"),),
     ]

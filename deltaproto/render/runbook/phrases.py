@@ -66,7 +66,7 @@ class Phrases:
 
     @property
     def words(self) -> PageTexts:
-        """Return the texts of the page around the runbook."""
+        """The texts of the page around the runbook."""
         texts = {
             name: self._phrases[f"page.{name}"] for name in PageTexts._fields if name != "tones"
         }

@@ -35,7 +35,7 @@ class Columns(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """Return the number of columns, a digest of their names, and one of their types."""
+        """The number of columns, a digest of their names, and one of their types."""
         return f"{len(self.types)}-{_digest(self.types)}-{self._types_digest()}"
 
     def _types_digest(self) -> str:

@@ -48,7 +48,7 @@ class UnityApi:
 
     @property
     def token_source(self) -> str | None:
-        """Return the source of the token, for display; None without a token."""
+        """The source of the token, for display; None without a token."""
         return self._token and self._token.source
 
     def pages(self, kind: str, where: Mapping[str, str]) -> Iterator[list[dict[str, Any]]]:
