@@ -30,7 +30,7 @@ TableSource = str | os.PathLike[str] | HasTableUri
 """how a table is named: a path, a URI, a catalog name, a `pathlib.Path` or a `DeltaTable`"""
 
 
-class Reach(NamedTuple):
+class ConnectionOptions(NamedTuple):
     """How to reach tables: the options of object stores and of Spark."""
 
     storage_options: Mapping[str, str]
@@ -62,12 +62,12 @@ def table_sources(tables: TableSource | Iterable[TableSource]) -> Iterable[Table
     return tables
 
 
-def reach(
+def connection_options(
     source: TableSource | None,
     storage_options: Mapping[str, str],
     spark_remote: str | None,
     spark_conf: Mapping[str, str],
-) -> Reach:
+) -> ConnectionOptions:
     """Combine the arguments for object stores and Spark.
 
     An open `DeltaTable` brings its own storage options, if none are passed.
@@ -77,10 +77,10 @@ def reach(
     """
     own = getattr(source, "_storage_options", None) if isinstance(source, HasTableUri) else None
     storage = dict(storage_options or own or {})
-    return Reach(storage, spark_settings(spark_remote, spark_conf, storage))
+    return ConnectionOptions(storage, spark_settings(spark_remote, spark_conf, storage))
 
 
-def words(texts: Sequence[str], name: str) -> list[str]:
+def require_list(texts: Sequence[str], name: str) -> list[str]:
     """Require a list of strings.
 
     Raises:
@@ -91,7 +91,7 @@ def words(texts: Sequence[str], name: str) -> list[str]:
     return list(texts)
 
 
-def member(choices: type[_Choice], text: str, name: str) -> _Choice:
+def parse_choice(choices: type[_Choice], text: str, name: str) -> _Choice:
     """Convert the name of a choice.
 
     Raises:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from deltaproto.app.arguments import NONE, TableSource, table_name, table_sources, words
+from deltaproto.app.arguments import NONE, TableSource, require_list, table_name, table_sources
 from deltaproto.app.reading import read_table
 from deltaproto.app.result import Result, Rows, findings_failure, show_in_notebooks
 from deltaproto.counts import counted
@@ -265,9 +265,9 @@ def load_checks(
     if policy is None and not clients:
         raise UsageError("nothing to check against", "pass a policy, or clients as ID@VERSION")
     rules = Policy(source="") if policy is None else load_local_policy(os.fspath(policy))
-    catalog = load_local_catalog(words(files, "client_files"), rules)
-    asked = [parse_declared(text) for text in words(clients, "clients")]
-    accesses = parse_accesses(words(access, "access"), "access")
+    catalog = load_local_catalog(require_list(files, "client_files"), rules)
+    asked = [parse_declared(text) for text in require_list(clients, "clients")]
+    accesses = parse_accesses(require_list(access, "access"), "access")
     if after is None:
         checker = Checker(rules, catalog, asked=asked, access=accesses)
     else:

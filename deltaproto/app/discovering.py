@@ -10,7 +10,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from deltaproto.app.arguments import NONE, TableSource, reach, table_name, table_sources, words
+from deltaproto.app.arguments import (
+    NONE,
+    TableSource,
+    connection_options,
+    require_list,
+    table_name,
+    table_sources,
+)
 from deltaproto.app.inventory import with_spark
 from deltaproto.app.result import Result, Rows, findings_failure, show_in_notebooks
 from deltaproto.counts import counted
@@ -275,10 +282,10 @@ def discover(
         raise UsageError("no tables", "pass a table, a folder or an inventory")
     if days is not None and not 0 < days <= _MAX_DAYS:
         raise UsageError(f"days is {days}", f"pass a number from 1 to {_MAX_DAYS}, or None")
-    by = reach(None, storage_options, spark_remote, spark_conf)
+    by = connection_options(None, storage_options, spark_remote, spark_conf)
     since = None if days is None else int(time.time() * 1000) - days * _DAY
     settings = LogOptions(by.storage_options, by.spark, since, pseudonymize, data_files=data_files)
-    logs = words(access_logs, "access_logs")
+    logs = require_list(access_logs, "access_logs")
     inventory = None
     if store and days is None and len(names) == 1 and is_inventory(names[0], by.storage_options):
         inventory = open_inventory_tables(names[0], by.storage_options)

@@ -45,9 +45,9 @@ class Drift(Result):
     @property
     def complete(self) -> bool:
         """True if both scans completely read the same roots, and no other scan is newer."""
-        from deltaproto.render.drift import whole
+        from deltaproto.render.drift import is_complete
 
-        return whole(self.pair) and not self.not_compared
+        return is_complete(self.pair) and not self.not_compared
 
     def rows(self) -> Rows:
         """Return one row for each change."""
@@ -72,10 +72,10 @@ class Drift(Result):
         )
 
     def _failure(self) -> DeltaprotoError | None:
-        from deltaproto.render.drift import missing
+        from deltaproto.render.drift import incomplete_reasons
 
         if not self.complete:
-            reasons = (*missing(self.pair), *self.not_compared)
+            reasons = (*incomplete_reasons(self.pair), *self.not_compared)
             return ResultError(
                 self, ExitCode.UNREADABLE, "; ".join(reasons), "see `since`, `until`"
             )
@@ -92,7 +92,7 @@ class Drift(Result):
         from deltaproto.render.drift import DriftCounts
 
         counts = DriftCounts()
-        counts.take(self.changes)
+        counts.add(self.changes)
         return counts
 
     def to_dict(self) -> dict[str, Any]:

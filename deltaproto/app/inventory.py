@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Self
 
-from deltaproto.app.arguments import NONE, member, reach, words
+from deltaproto.app.arguments import NONE, connection_options, parse_choice, require_list
 from deltaproto.app.checking import CheckResults, load_checks
 from deltaproto.app.drifting import Drift
 from deltaproto.app.forecasting import Forecast
@@ -113,7 +113,7 @@ class Inventory:
     ) -> None:
         self.location = os.fspath(location)
         """the folder or URI, as it was named"""
-        by = reach(None, storage_options, spark_remote, spark_conf)
+        by = connection_options(None, storage_options, spark_remote, spark_conf)
         self._storage = by.storage_options
         if not is_inventory(self.location, self._storage):
             raise UsageError(
@@ -245,18 +245,18 @@ class Inventory:
             TableError: when the inventory is empty, a scan was stopped, or rows are missing.
         """
         from deltaproto.fleet.seen.stored_uses import add_clients_seen
-        from deltaproto.render.overview.write import rendered
+        from deltaproto.render.overview.write import render_report
 
         rules = None if policy is None else os.fspath(policy)
-        chosen = member(ReportFormat, format, "format")
+        chosen = parse_choice(ReportFormat, format, "format")
         loaded = load_report_policy(rules, allow_empty=False)
-        files = words(client_files, "client_files")
+        files = require_list(client_files, "client_files")
         reader, state = self._current(scan)
         found = build_report(loaded, files, reader, state)
         found = add_clients_seen(found, self.location, self._storage)
         if not (found.tables or found.unread):
             raise no_tables_error(self.location)
-        text = Report(rendered(found, rules, chosen, most, datetime.now(UTC)))
+        text = Report(render_report(found, rules, chosen, most, datetime.now(UTC)))
         text.errors = len(found.unread)
         text.incomplete = sum(not row.complete for row in found.tables)
         if path is not None:
@@ -295,7 +295,7 @@ class Inventory:
         rules = load_report_policy(None if policy is None else os.fspath(policy), allow_empty=False)
         reader, state = self._current(scan)
         today = datetime.now(UTC).date()
-        named, files = words(clients, "clients"), words(client_files, "client_files")
+        named, files = require_list(clients, "clients"), require_list(client_files, "client_files")
         forecaster = load_forecaster(self.location, self._storage, rules, named, files, today)
         found = run_forecast(reader, state, forecaster)
         if not found.tables:
@@ -330,7 +330,7 @@ class Inventory:
                 if len(state.scans) > 1:
                     places = batch.column("location").to_pylist()
                     batch = batch.filter(
-                        pa.array([state.holds(each, p) for p in places], pa.bool_())
+                        pa.array([state.is_newest(each, p) for p in places], pa.bool_())
                     )
                 found.append(batch)
         return Rows(pa.Table.from_batches(found, rows_schema(table)))

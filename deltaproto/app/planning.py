@@ -7,7 +7,15 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from deltaproto.app.arguments import NONE, Reach, TableSource, member, reach, table_name, words
+from deltaproto.app.arguments import (
+    NONE,
+    ConnectionOptions,
+    TableSource,
+    connection_options,
+    parse_choice,
+    require_list,
+    table_name,
+)
 from deltaproto.app.plan import Plan
 from deltaproto.errors import UsageError
 
@@ -79,17 +87,19 @@ def plan_upgrade(
         raise UsageError("no change requested", "pass enable, set, to, isolation, … or sql")
     request = UpgradeRequest(
         enable=parse_features_to_enable(
-            words(enable, "enable"), tuple(words(cluster_by, "cluster_by")), "enable"
+            require_list(enable, "enable"), tuple(require_list(cluster_by, "cluster_by")), "enable"
         ),
         set=validate_properties_to_set(set, "set"),
         to=None if to is None else validate_version_pair(*to),
         isolation=isolation,
-        statements=tuple(parsed for text in words(sql, "sql") for parsed in read_script(text)),
+        statements=tuple(
+            parsed for text in require_list(sql, "sql") for parsed in read_script(text)
+        ),
     )
-    keep = words(for_clients, "for_clients")
-    by = reach(table, storage_options, spark_remote, spark_conf)
+    keep = require_list(for_clients, "for_clients")
+    by = connection_options(table, storage_options, spark_remote, spark_conf)
     found = _load_seen(seen, seen_days, by)
-    named = (*keep, *words(clients, "clients"))
+    named = (*keep, *require_list(clients, "clients"))
     users = _users(policy, (*client_files, *catalogue), named, access, found)
     planner = upgrade_planner(request, keep)
     return _planned(table, planner, users, engine, by, found, request.statements)
@@ -157,16 +167,16 @@ def plan_downgrade(
     request = DowngradeRequest(
         lowest=lowest,
         include_enabled=include_enabled,
-        drop=parse_feature_names(words(drop, "drop"), "drop"),
+        drop=parse_feature_names(require_list(drop, "drop"), "drop"),
         to=None if to is None else validate_version_pair(*to),
-        history=None if history is None else member(HistoryChoice, history, "history"),
+        history=None if history is None else parse_choice(HistoryChoice, history, "history"),
         rewrite=rewrite,
     )
-    watched, wanted = words(clients, "clients"), words(for_clients, "for_clients")
+    watched, wanted = require_list(clients, "clients"), require_list(for_clients, "for_clients")
     planner = downgrade_planner(request)
     if by_client:
         planner = client_downgrade_planner(request, watched, () if access else wanted)
-    by = reach(table, storage_options, spark_remote, spark_conf)
+    by = connection_options(table, storage_options, spark_remote, spark_conf)
     found = _load_seen(seen, seen_days, by)
     users = _users(policy, (*client_files, *catalogue), (*wanted, *watched), access, found)
     return _planned(table, planner, users, engine, by, found)
@@ -212,12 +222,12 @@ def plan_policy(
     """
     from deltaproto.plan_inputs.planners import target_planner
 
-    by = reach(table, storage_options, spark_remote, spark_conf)
+    by = connection_options(table, storage_options, spark_remote, spark_conf)
     found = _load_seen(seen, seen_days, by)
-    users = _users(policy, client_files, words(clients, "clients"), (), found)
+    users = _users(policy, client_files, require_list(clients, "clients"), (), found)
 
     def planner(inputs: PlanInput) -> PlanTuple:
-        return target_planner(users.targeted(inputs))
+        return target_planner(users.with_target(inputs))
 
     return _planned(table, planner, users, engine, by, found)
 
@@ -233,8 +243,8 @@ def _users(
     from deltaproto.policy.local_catalog import DEFAULT_ACCESS, load_local_policy, parse_accesses
 
     rules = None if policy is None else load_local_policy(os.fspath(policy))
-    does = parse_accesses(words(access, "access"), "access") or DEFAULT_ACCESS
-    return ClientScope(rules, words(files, "client_files"), named, does, found.uses)
+    does = parse_accesses(require_list(access, "access"), "access") or DEFAULT_ACCESS
+    return ClientScope(rules, require_list(files, "client_files"), named, does, found.uses)
 
 
 class _Seen(NamedTuple):
@@ -243,7 +253,7 @@ class _Seen(NamedTuple):
     """that they were counted long ago"""
 
 
-def _load_seen(name: str | os.PathLike[str] | None, days: int, by: Reach) -> _Seen:
+def _load_seen(name: str | os.PathLike[str] | None, days: int, by: ConnectionOptions) -> _Seen:
     if name is None:
         return _Seen()
     from deltaproto.app.checking import load_seen
@@ -258,7 +268,7 @@ def _planned(
     planner: Planner,
     users: ClientScope,
     engine: str | None,
-    by: Reach,
+    by: ConnectionOptions,
     seen: _Seen,
     statements: Sequence[ParsedStatement] = (),
 ) -> Plan:
@@ -269,8 +279,8 @@ def _planned(
     executed_by = Engine() if engine is None else parse_engine(engine)
     found = load_plan_input(table_name(table), dict(by.storage_options), by.spark, time.time())
     found = with_restored_versions(found, statements, dict(by.storage_options), by.spark)
-    inputs = users.on(found).executed_by(executed_by, by.spark.conf)
-    ruled = users.ruled(planner(inputs), inputs)
+    inputs = users.with_clients(found).executed_by(executed_by, by.spark.conf)
+    ruled = users.check_plan(planner(inputs), inputs)
     plan = Plan._make(ruled.plan)
     if seen.notice is not None:
         plan = plan._replace(warnings=(*plan.warnings, seen.notice))

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from deltaproto.app.arguments import NONE, TableSource, member, reach, table_name
+from deltaproto.app.arguments import NONE, TableSource, connection_options, parse_choice, table_name
 from deltaproto.app.result import Result, findings_failure, show_in_notebooks
 from deltaproto.conflicts.operation import Cell
 from deltaproto.conflicts.query import (
@@ -219,7 +219,7 @@ def inspect_table(
         TableError: when the table cannot be read; `code` is the reason.
     """
     request = ReadRequest(
-        reader=member(ReaderChoice, reader, "reader"),
+        reader=parse_choice(ReaderChoice, reader, "reader"),
         version=version,
         look_in_files=look_in_files,
         activity=activity,
@@ -241,7 +241,7 @@ def read_table(
 
     Raises UsageError.
     """
-    by = reach(table, storage_options, spark_remote, spark_conf)
+    by = connection_options(table, storage_options, spark_remote, spark_conf)
     request = request._replace(storage_options=by.storage_options, spark=by.spark)
     return _inspect_table(table_name(table), request)
 
@@ -268,7 +268,7 @@ def history(
     """
     if limit is not None and limit < 1:
         raise UsageError(f"limit {limit} is less than 1", "leave it out to read all events")
-    by = reach(table, storage_options, spark_remote, spark_conf)
+    by = connection_options(table, storage_options, spark_remote, spark_conf)
     start = None if since is None else since if since.tzinfo else since.replace(tzinfo=UTC)
     name = table_name(table)
     found = table_history(
@@ -329,7 +329,7 @@ def find_conflicts(
         engine=named,
         release=release,
         isolation=parse_isolation_level(isolation, "isolation"),
-        row_level=member(RowLevel, row_level_concurrency, "row_level_concurrency"),
+        row_level=parse_choice(RowLevel, row_level_concurrency, "row_level_concurrency"),
         compute=parse_compute(runtime, photon, None, "runtime"),
         operation=parse_operation(operation, "operation"),
         against=parse_operation(against, "against"),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from deltaproto.app.arguments import NONE, reach, words
+from deltaproto.app.arguments import NONE, connection_options, require_list
 from deltaproto.app.inventory import Inventory, with_spark
 from deltaproto.app.result import Result
 from deltaproto.counts import counted
@@ -157,10 +157,10 @@ def scan(
         UsageError: when a root, a list or the inventory cannot be used.
         EngineError: when Spark is needed and not available.
     """
-    by = reach(None, storage_options, spark_remote, spark_conf)
+    by = connection_options(None, storage_options, spark_remote, spark_conf)
     named = [roots] if isinstance(roots, str | os.PathLike) else roots
     places = tuple(os.fspath(each) for each in named)
-    wanted = words(catalogs, "catalogs")
+    wanted = require_list(catalogs, "catalogs")
     if not (places or lists or wanted):
         raise UsageError("nothing to scan", "pass roots, lists or catalogs")
     where = None if inventory is None else os.fspath(inventory)
@@ -169,8 +169,10 @@ def scan(
     spark = by.spark.reaching(*places, where or "")
     source = DiscoverySource(
         places,
-        tuple(words(lists, "lists")),
-        FolderSelection(tuple(words(include, "include")), tuple(words(exclude, "exclude"))),
+        tuple(require_list(lists, "lists")),
+        FolderSelection(
+            tuple(require_list(include, "include")), tuple(require_list(exclude, "exclude"))
+        ),
         where,
         tuple(wanted),
         list_session_catalogs(tuple(wanted), lambda: spark),

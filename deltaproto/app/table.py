@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TypedDict
 
 from deltaproto.app import checking, planning, reading
-from deltaproto.app.arguments import NONE, TableSource, reach, table_name
+from deltaproto.app.arguments import NONE, TableSource, connection_options, table_name
 from deltaproto.app.checking import CheckResult
 from deltaproto.app.plan import Plan
 from deltaproto.app.reading import ConflictReport, History, Inspection
@@ -46,7 +46,7 @@ class Table:
     ) -> None:
         self.name = table_name(source)
         """the table as it was named"""
-        by = reach(source, storage_options, spark_remote, spark_conf)
+        by = connection_options(source, storage_options, spark_remote, spark_conf)
         self._arguments = _ReadArguments(
             storage_options=by.storage_options,
             spark_remote=spark_remote,

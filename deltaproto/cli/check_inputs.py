@@ -308,8 +308,8 @@ def compare_with_baseline(
         return
     for error in baseline.unread():
         yield unreadable_table(error.table, error)
-    missing, unchecked = baseline.left()
-    yield from map(checker.gone, missing)
+    missing, unchecked = baseline.remaining()
+    yield from map(checker.check_missing, missing)
     _notice_unchecked([each.table for each in unchecked], codes, fail_on)
 
 
@@ -336,4 +336,4 @@ def mark_known_findings(
     if (error := saved.unmatched()) is not None:
         yield unreadable_input(path, error)
         return
-    _notice_unchecked(saved.left(), codes, fail_on)
+    _notice_unchecked(saved.unchecked(), codes, fail_on)

@@ -27,7 +27,13 @@ from deltaproto.fleet.scan_history import (
 )
 from deltaproto.policy.finding import FailOn, exit_code_for
 from deltaproto.redaction import Redactor
-from deltaproto.render.drift import DriftCounts, drift_message, missing, whole, write_drift
+from deltaproto.render.drift import (
+    DriftCounts,
+    drift_message,
+    incomplete_reasons,
+    is_complete,
+    write_drift,
+)
 from deltaproto.render.interface import NOTICES, Format
 
 
@@ -65,7 +71,7 @@ def run(values: Mapping[str, Any]) -> int:
         write_drift(scans, changes, counts, values["format"], file, now, color=color)
     if values["format"] is Format.JSONL:
         # Each line is one change, and there may be none.
-        for notice in (*old, *left, *unsearched, *missing(scans)):
+        for notice in (*old, *left, *unsearched, *incomplete_reasons(scans)):
             warn(notice)
     failed = None
     if hook is not None and counts.tables:
@@ -73,7 +79,7 @@ def run(values: Mapping[str, Any]) -> int:
         failed = post_message(hook, Redactor(storage)(message))
     if failed is not None:
         warn(f"cannot notify: {failed}")
-    if left or not whole(scans) or (failed is not None and values["notify_required"]):
+    if left or not is_complete(scans) or (failed is not None and values["notify_required"]):
         # An incomplete result is never compliant.
         return int(ExitCode.UNREADABLE)
     if old and values["fail_on"] is FailOn.WARNING:

@@ -39,7 +39,7 @@ def run(values: Mapping[str, Any]) -> int:
         "plan",
         users,
         target_planner,
-        prepare=users.targeted,
+        prepare=users.with_target,
         save=None if saved is None else saved.save,
         save_error=None if saved is None else saved.save_error,
     )

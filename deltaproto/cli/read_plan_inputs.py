@@ -111,7 +111,7 @@ def _read_inventory_inputs(
         for table, location, found in rows_for_plans.read_plan_inputs(
             questions, scan, values["where"], old
         ):
-            if state.holds(scan, location):
+            if state.is_newest(scan, location):
                 yield table, found
 
 

@@ -30,7 +30,7 @@ from deltaproto.policy.local_catalog import load_local_policy
 from deltaproto.redaction import Redactor
 from deltaproto.render.runbook.book import Book, RunbookEntry
 from deltaproto.render.runbook.phrases import phrases
-from deltaproto.render.runbook.write import RunbookFormat, rendered
+from deltaproto.render.runbook.write import RunbookFormat, render_runbook
 from deltaproto.tables.engine_errors import contain_table_errors
 
 _NEEDS_SPARK = EngineError(
@@ -94,11 +94,11 @@ def run(values: Mapping[str, Any]) -> int:
     )
     format = values["format"]
     if values["template"]:
-        from deltaproto.render.runbook.write import filled
+        from deltaproto.render.runbook.write import fill_template
 
-        made = filled(values["template"], book, say, format)
+        made = fill_template(values["template"], book, say, format)
     else:
-        made = rendered(book, say, format)
+        made = render_runbook(book, say, format)
     with options.open_output(values["output"]) as file:
         file.write(made)
     codes = {ExitCode.UNREADABLE if unplanned else ExitCode.OK}

@@ -146,7 +146,7 @@ def _process_finished_scan(
     if both is not None:
         counts = DriftCounts()
         if done.same_as != both.before.scan_id:
-            counts.take(opened.drift(both, None))
+            counts.add(opened.drift(both, None))
         after = after._replace(pair=both, drift=counts)
     # Delete old scans last: the earlier scan may be one of them.
     forgotten = opened.forget(values["keep"]) if values["keep"] else []

@@ -113,13 +113,13 @@ class TablePlanner:
         return self._check(self._add_clients(found))
 
     def _add_clients(self, found: PlanInput) -> PlanInput:
-        return self._users.on(found).executed_by(self._engine, self._spark.conf)
+        return self._users.with_clients(found).executed_by(self._engine, self._spark.conf)
 
     def _check(self, ready: PlanInput) -> PolicyCheckedPlan:
         """Plan for one table, and check the result."""
         if self._prepare is not None:
             ready = self._prepare(ready)
-        return self._users.ruled(self._planner(ready), ready)
+        return self._users.check_plan(self._planner(ready), ready)
 
 
 def _waits(pending: PendingPlan) -> bool:

@@ -114,7 +114,7 @@ _TEXTS = {
     UNTRACKED_FILES: "row tracking is enabled, and a data file has no row ids",
     APPEND_ONLY: "the table is append-only",
 }
-BESIDE_BOOLEANS: Mapping[str, str] = {
+WITH_BOOLEANS: Mapping[str, str] = {
     UNREADABLE_STATISTICS: UNREADABLE_WITH_BOOLEANS,
     MISTYPED_STATISTICS: MISTYPED_WITH_BOOLEANS,
 }
@@ -215,8 +215,8 @@ def wider_hazards(hazard: str) -> Iterator[str]:
     Intervals of the same kind are stored the same way: a client that supports one supports all.
     """
     yield hazard
-    if hazard in BESIDE_BOOLEANS.values():
-        yield from (word for word, beside in BESIDE_BOOLEANS.items() if beside == hazard)
+    if hazard in WITH_BOOLEANS.values():
+        yield from (word for word, combined in WITH_BOOLEANS.items() if combined == hazard)
     if hazard in _INTERVALS:
         yield _INTERVALS[hazard]
     for kind in (TYPE_PREFIX, EXPRESSION_PREFIX):

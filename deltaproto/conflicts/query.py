@@ -61,7 +61,7 @@ class Classification(NamedTuple):
     versions: RequestedVersions | None = None
     """the protocol versions that it sets, if it changes the protocol in no other way"""
 
-    def on(self, protocol: Protocol) -> Classification:
+    def for_protocol(self, protocol: Protocol) -> Classification:
         """Return the classification on a table with this protocol."""
         if self.versions is None or self.versions.raises(protocol):
             return self

@@ -198,7 +198,7 @@ def build_conflict_report(question: MatrixQuery, inspection: Inspection | None) 
     engine = question.engine
     if (statement := question.statement) is not None:
         if inspection is not None:
-            found = statement.classification.on(inspection.state.protocol)
+            found = statement.classification.for_protocol(inspection.state.protocol)
             statement = statement._replace(classification=found)
         question = question._replace(
             statement=statement, operation=statement.classification.operation

@@ -196,8 +196,8 @@ def fingerprint_gate(
 
 def _find_different_table(plan: Plan, observed: TableObservation, progress: Progress) -> str | None:
     wanted = plan.fingerprint.table_id
-    if wanted is not None and observed.table_id != wanted:
-        return f"this is a different table: its id is {observed.table_id}, but was {wanted}"
+    if wanted is not None and observed.now.table_id != wanted:
+        return f"this is a different table: its id is {observed.now.table_id}, but was {wanted}"
     if observed.now.version < plan.fingerprint.version:
         return (
             f"the table is at version {observed.now.version}, but was at "

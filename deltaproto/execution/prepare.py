@@ -22,7 +22,6 @@ from deltaproto.execution.prepare_copy import (
     progress_of,
 )
 from deltaproto.execution.progress import (
-    Baseline,
     Progress,
     TableObservation,
     TableWatcher,
@@ -235,10 +234,7 @@ def locate_progress(
             f"{context.journal_of(planned)} has more finished steps than the plan has steps",
             "move it away: finished steps are then read from the table",
         )
-    fingerprint = plan.fingerprint
-    start = journal.baseline or Baseline(
-        fingerprint.version, fingerprint.protocol, fingerprint.metadata
-    )
+    start = journal.baseline or plan.fingerprint
     observed = watcher.observe(start.version)
     progress = progress_from_commits(planned.id, plan, journal.done, journal.early, observed, start)
     since = _last_commit_seconds(progress) if journal.since is None else journal.since
@@ -256,7 +252,7 @@ def _locate_copy(planned: LoadedPlan, context: ApplyContext) -> LocatedProgress:
     here = planned.plan._replace(table=location, location=location, sql_name=f"delta.`{location}`")
     return LocatedProgress(
         TableWatcher(here, context.storage_options, context.spark),
-        TableObservation(copy.old.state.metadata.id, progress.baseline, ()),
+        TableObservation(progress.baseline, ()),
         progress,
         journal.since,
         journal.unaudited,

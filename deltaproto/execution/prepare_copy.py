@@ -15,8 +15,8 @@ from deltaproto.execution.copy_state import (
 )
 from deltaproto.execution.plan_file import LoadedPlan
 from deltaproto.execution.preflight import GateResult
-from deltaproto.execution.progress import Baseline, Progress
-from deltaproto.plan_inputs.from_log import load_plan_input, metadata_digest
+from deltaproto.execution.progress import Progress
+from deltaproto.plan_inputs.from_log import fingerprint_of, load_plan_input
 from deltaproto.planning.engine import EngineName
 from deltaproto.planning.plan import Plan, Step, plan_id
 from deltaproto.planning.search.copy_by_name import LOSSES, loss_names
@@ -31,9 +31,7 @@ def progress_of(state: CopyState, done: int) -> Progress:
     The baseline is the table that has the name now, or had it last.
     """
     table = state.new if state.stage is CopyStage.SWAPPED and state.new else state.old
-    seen = table.state
-    baseline = Baseline(seen.version, seen.protocol, metadata_digest(seen.metadata))
-    return Progress(done, frozenset(), {}, baseline, None)
+    return Progress(done, frozenset(), {}, fingerprint_of(table.state), None)
 
 
 def finished_steps(state: CopyState, recorded: int) -> int:

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.location import LocationKind, catalog_server, locate
-from deltaproto.plan_inputs.from_log import metadata_digest
-from deltaproto.planning.plan import Plan, Step
+from deltaproto.plan_inputs.from_log import fingerprint_of, metadata_digest
+from deltaproto.planning.plan import Fingerprint, Plan, Step
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import SparkSettings
@@ -20,20 +20,10 @@ from deltaproto.tables.log.reader import LogReader
 from deltaproto.tables.open import OpenedLog, open_table_log
 
 
-class Baseline(NamedTuple):
-    """The state that a plan depends on, at one version."""
-
-    version: int
-    protocol: Protocol
-    metadata: str | None
-    """digest of schema, partitioning and Delta's own properties; None: unknown"""
-
-
 class TableObservation(NamedTuple):
     """The latest table state and the commits leading to it."""
 
-    table_id: str | None
-    now: Baseline
+    now: Fingerprint
     commits: tuple[Commit, ...]
     """commits after the given version, oldest first, excluding any already cleaned up"""
 
@@ -129,8 +119,7 @@ class TableWatcher:
             found.append(commit)
         found.reverse()
         return TableObservation(
-            table_id=state.metadata.id,
-            now=Baseline(state.version, state.protocol, metadata_digest(state.metadata)),
+            now=fingerprint_of(state),
             commits=tuple(found),
         )
 
@@ -170,7 +159,7 @@ class Progress(NamedTuple):
     """features dropped in the first of two calls, so that the rest of the two is not needed"""
     own: Mapping[str, tuple[Commit, ...]]
     """commits of each step since the baseline"""
-    baseline: Baseline
+    baseline: Fingerprint
     """table state after the plan's own commits and harmless commits by others"""
     foreign: ForeignCommit | None
     partial: bool = False
@@ -188,7 +177,7 @@ def progress_from_commits(
     done: int,
     early: frozenset[str],
     observed: TableObservation,
-    start: Baseline,
+    start: Fingerprint,
 ) -> Progress:
     """Compute progress since `start`, given that `done` steps are already complete.
 
@@ -232,7 +221,7 @@ def progress_from_commits(
 
 
 def _find_unlogged_change(
-    now: Baseline, protocol: Protocol, metadata: str | None
+    now: Fingerprint, protocol: Protocol, metadata: str | None
 ) -> ForeignCommit | None:
     """Return a change whose commit is no longer in the log, as old log files may be deleted."""
     commit = Commit(now.version, {}, None, None)

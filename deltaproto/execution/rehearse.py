@@ -36,7 +36,7 @@ from deltaproto.location import Location, locate
 from deltaproto.planning.advice import is_same_table
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.from_state import table_from_state
-from deltaproto.planning.plan import Fingerprint, Plan, Step
+from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.predict.pending import stored_requests
 from deltaproto.planning.search.route import predict_statement
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
@@ -176,7 +176,7 @@ def _execute_on_clone(
             hint=f"first apply or remove them: ALTER TABLE {plan.sql_name} UNSET TBLPROPERTIES "
             f"({keys}); then plan again",
         )
-    on_clone = on_clone._replace(fingerprint=Fingerprint(None, first.version, first.protocol, None))
+    on_clone = on_clone._replace(fingerprint=first._replace(table_id=None, metadata=None))
     observed = watcher.observe(first.version)
     progress = progress_from_commits(planned.id, on_clone, 0, frozenset(), observed, first)
     warning = build_warning(on_clone, on_clone.steps, None, None, None, session.limits.now())

@@ -44,8 +44,8 @@ def plan_again(
     # Patterns of the policy match the name that the user gave.
     facts = found.facts._replace(table=old.table, other_names=old.other_names)
     found = found._replace(name=old.table, facts=facts)
-    ready = users.on(found).executed_by(old.engine, context.spark.conf)
-    new = users.converged(ready).plan
+    ready = users.with_clients(found).executed_by(old.engine, context.spark.conf)
+    new = users.plan_for_policy(ready).plan
     if not (new.steps or new.unmet or new.blocked):
         return None
     objections = list(find_objections(old, new))

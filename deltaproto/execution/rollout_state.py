@@ -360,6 +360,6 @@ def _read_log(
     if not progress.started:
         unchanged = fingerprint_gate(plan, located.observed, progress, started=False)
         if not unchanged.passed:
-            same = plan.fingerprint.table_id in (None, located.observed.table_id)
+            same = plan.fingerprint.table_id in (None, located.observed.now.table_id)
             return ready._replace(message=unchanged.message, changed=same)
     return ready

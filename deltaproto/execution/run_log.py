@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from deltaproto.errors import DeltaprotoError, ExitCode, UsageError
-from deltaproto.execution.progress import Baseline
 from deltaproto.identity import current_actor
 from deltaproto.input_file import open_input
+from deltaproto.planning.plan import Fingerprint
 from deltaproto.protocol.protocol import Protocol
 
 STATE_FOLDER = ".deltaproto"
@@ -131,7 +131,7 @@ class JournalState(NamedTuple):
 
     done: int
     early: frozenset[str]
-    baseline: Baseline | None
+    baseline: Fingerprint | None
     """state after the last finished step, or None"""
     since: float | None
     """when the last step finished, in seconds since the epoch"""
@@ -249,7 +249,7 @@ def _with_event(found: JournalState, event: Mapping[str, Any]) -> JournalState:
             return found._replace(
                 done=int(event["steps_done"]),
                 early=frozenset(event["early"]),
-                baseline=Baseline(int(event["version"]), protocol, event["metadata"]),
+                baseline=Fingerprint(None, int(event["version"]), protocol, event["metadata"]),
                 since=float(event["at"]),
                 held=None,
             )

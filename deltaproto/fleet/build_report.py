@@ -71,5 +71,5 @@ def _newest_rows(inventory: InventoryReader, state: NewestState) -> Iterator[Map
     for scan in state.contributing:
         for batch in inventory.batches(Inventory.TABLES, scan):
             for row in batch.to_pylist():
-                if state.holds(scan, row["location"]):
+                if state.is_newest(scan, row["location"]):
                     yield row

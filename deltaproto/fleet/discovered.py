@@ -115,7 +115,7 @@ class FolderSelection(NamedTuple):
         """Return True if the user excludes the folder at the path `below` the root."""
         return _matches_any(self.exclude, below, below.rpartition("/")[2])
 
-    def takes(self, below: str) -> bool:
+    def includes(self, below: str) -> bool:
         """Return True if a table at the path `below` the root is included."""
         if not self.include or not below:
             return True

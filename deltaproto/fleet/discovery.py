@@ -43,7 +43,7 @@ class DiscoverySource(NamedTuple):
     allow_empty: bool = False
     """whether a root, list or catalog without tables is not an error"""
 
-    def named(self) -> list[str]:
+    def root_names(self) -> list[str]:
         """Return the roots, lists and catalogs, independent of the working directory."""
         lists = [os.path.abspath(path) for path in self.lists]
         roots = {_locate_root(root).uri for root in self.roots}

@@ -66,7 +66,7 @@ class TableEvaluator:
     def __init__(self) -> None:
         self._known: dict[tuple[object, ...], SharedEvaluation] = {}
 
-    def judge(self, state: TableState) -> SharedEvaluation:
+    def evaluate(self, state: TableState) -> SharedEvaluation:
         """Evaluate one table."""
         key = _evaluation_key(state)
         found = self._known.get(key)

@@ -280,7 +280,7 @@ class InventoryTables:
             self.wait_for(table.delete, condition, commit_properties=retries)
 
         self._read.pop(name, None)
-        if not self.holds(name):
+        if not self.has_table(name):
             return
         try:
             repeat_on_conflict(delete)
@@ -326,12 +326,12 @@ class InventoryTables:
         folder = f"{self.uri(Inventory.SCANS)}/{LOG_FOLDER}"
         return self.location.path is not None and not os.path.lexists(folder)
 
-    def holds(self, name: Inventory) -> bool:
+    def has_table(self, name: Inventory) -> bool:
         """Return True if one of its tables exists. Raises like `readable`."""
         return self._table(name) is not None
 
     def _missing_error(self, name: Inventory) -> UsageError | TableError:
-        if not any(map(self.holds, {Inventory.SCANS, Inventory.TABLES} - {name})):
+        if not any(map(self.has_table, {Inventory.SCANS, Inventory.TABLES} - {name})):
             return missing_inventory_error(self.location.path_or_uri)
         return TableError(
             ErrorCode.CORRUPT_LOG,

@@ -59,7 +59,7 @@ class InventoryReader(ABC):
         """Yield the check of every table of a scan, or of those that no newer scan replaces."""
         for row, check in self._rows(scan, checker):
             # An unreadable table has no location in its check.
-            if state is None or state.holds(scan, row["location"]):
+            if state is None or state.is_newest(scan, row["location"]):
                 yield check
 
     def overview(self, state: NewestState, checker: Checker) -> Overview:

@@ -198,7 +198,7 @@ class _Walk:
             listing = _Listing(path)
             if listing.has_log:
                 table = _Table(path, self._passed, limited=bool(below))
-                if self._selection.takes(below):
+                if self._selection.includes(below):
                     yield DiscoveredTable(path, path)
             if table is not None:
                 table.lists()

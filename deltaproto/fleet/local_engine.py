@@ -96,7 +96,7 @@ def _read_here(chunks: _Chunks, settings: ReadSettings) -> Iterator[pa.RecordBat
             if chunk.compared:
                 yield from chunks.compare(chunk.tables, looker.digests(chunk.tables))
             else:
-                yield looker.look(chunk.tables)
+                yield looker.scan(chunk.tables)
         yield from chunks.unchanged()
 
 
@@ -179,7 +179,7 @@ def read_remote_tables(
         return _Chunk(tables) if tables else None
 
     with reader_pool(count) as pool:
-        threads = _ThreadWorkers(pool, lambda chunk: looker.look(chunk.tables))
+        threads = _ThreadWorkers(pool, lambda chunk: looker.scan(chunk.tables))
         for _, future in _distribute(threads, take, count):
             yield future.result()
 
@@ -247,6 +247,6 @@ def _start_worker(settings: ReadSettings) -> Work:
     def work(chunk: _Chunk) -> bytes:
         if chunk.compared:
             return json.dumps(looker.digests(chunk.tables)).encode()
-        return bytes(looker.look(chunk.tables).serialize())
+        return bytes(looker.scan(chunk.tables).serialize())
 
     return work

@@ -90,12 +90,12 @@ class NewestState:
             scan
             for number, scan in enumerate(self.scans[1:], 1)
             if any(
-                rows >> number & 1 and self.holds(scan, where)
+                rows >> number & 1 and self.is_newest(scan, where)
                 for where, rows in self._coverage.rows.items()
             )
         )
 
-    def holds(self, scan: PastScan, location: str) -> bool:
+    def is_newest(self, scan: PastScan, location: str) -> bool:
         """Return True if the row of `location` in `scan` is the newest state of that table."""
         number, where = self.scans.index(scan), normalize_location(location)
         if number == 0:
@@ -243,7 +243,7 @@ class _Coverage:
             folders = ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
             # Below a table, or below a place that could not be listed, not everything is searched.
             left = any(self.rows.get(f"{root}/{above}", 0) >> number & 1 for above in folders[:-1])
-            if not left and all(map(selection.enters, folders)) and selection.takes(folders[-1]):
+            if not left and all(map(selection.enters, folders)) and selection.includes(folders[-1]):
                 return True
         return False
 

@@ -1,7 +1,7 @@
 """Finds tables on an object store with few requests.
 
 A folder's `_delta_log/` is listed first: if it is not empty, the folder is a table. The reader
-needs only this listing. The logs of many small tables beside each other are listed together; the
+needs only this listing. The logs of many neighboring small tables are listed together; the
 data files of large ones are never listed.
 """
 
@@ -162,7 +162,7 @@ class _Walk:
                 self._of_root.append(_Folder("", in_table=True))
             elif isinstance(seen, DiscoveredTable):
                 self._passed.add(PlaceKind.INSIDE, seen.location)
-            if isinstance(seen, UnreadablePlace) or self._selection.takes(folder.below):
+            if isinstance(seen, UnreadablePlace) or self._selection.includes(folder.below):
                 yield seen
 
     def _enter(self, parent: _Folder, names: list[str]) -> None:

@@ -141,12 +141,12 @@ def build_overview(
     questions.require_whole(*(pair.before for pair in pairs))
     for pair in pairs:
         changes += [
-            change for change in drift(pair, None) if state.holds(pair.now, change.location)
+            change for change in drift(pair, None) if state.is_newest(pair.now, change.location)
         ]
     found = _RowCollector(checker)
     for part in state.contributing:
         for row, checked in checked_rows(part, checker, _COLUMNS):
-            if state.holds(part, row["location"]):
+            if state.is_newest(part, row["location"]):
                 found.add(row, checked)
     of_policy = checker.of_policy()
     return Overview(
@@ -303,7 +303,7 @@ class _ProtocolRows:
             protocol
             for part in state.contributing
             for location, protocol in self._read(part)
-            if state.holds(part, location)
+            if state.is_newest(part, location)
         )
 
     def features(self, scans: Sequence[PastScan]) -> Counter[str]:
@@ -317,7 +317,7 @@ class _ProtocolRows:
                 f"WHERE scan_id = {sql_literal(part.scan_id)}",
                 (Inventory.FEATURES,),
             )
-            if state.holds(part, row["location"])
+            if state.is_newest(part, row["location"])
         )
 
     def _of(self, scan: PastScan) -> list[ScannedPlace]:

@@ -73,7 +73,7 @@ class ScanRequest(NamedTuple):
     def extent(self) -> Extent:
         """The roots and patterns."""
         selection = self.source.selection
-        return extent_of(self.source.named(), selection.include, selection.exclude)
+        return extent_of(self.source.root_names(), selection.include, selection.exclude)
 
 
 class ScanResult(NamedTuple):
@@ -262,7 +262,7 @@ def scan_row(
         "started_at": began,
         "ended_at": datetime.now(UTC),
         "seconds": seconds,
-        "roots": request.source.named(),
+        "roots": request.source.root_names(),
         "included": list(request.source.selection.include),
         "excluded": list(request.source.selection.exclude),
         "policy": request.policy,

@@ -86,11 +86,11 @@ class TableScanner:
             for table in tables:
                 digest = None
                 with suppress(TableError):
-                    digest = alarm.within(partial(log_digest, table))
+                    digest = alarm.run(partial(log_digest, table))
                 found.append(digest)
         return found
 
-    def look(self, tables: Sequence[DiscoveredTable]) -> pa.RecordBatch:
+    def scan(self, tables: Sequence[DiscoveredTable]) -> pa.RecordBatch:
         """Return a staged row for each of the tables."""
         gathered = RowsBuilder(self._settings.scan_id)
         with TimeLimit(self._settings.seconds) as alarm:
@@ -110,7 +110,7 @@ class TableScanner:
                 return failed_row(self._settings.scan_id, tables[0], self._defect(error))
         import pyarrow as pa
 
-        return pa.concat_batches([self.look([found]) for found in tables])
+        return pa.concat_batches([self.scan([found]) for found in tables])
 
     def _defect(self, error: Exception) -> InternalTableError:
         message = f"internal error, {type(error).__name__}: {error}"
@@ -121,7 +121,7 @@ class TableScanner:
 
     def _one(self, found: DiscoveredTable, gathered: RowsBuilder, alarm: TimeLimit) -> None:
         # An interrupted table must leave `gathered` unchanged.
-        read = alarm.within(partial(self._judged, found, alarm.works))
+        read = alarm.run(partial(self._judged, found, alarm.works))
         gathered.add(*read, (found.catalog, found.type, _columns_digest(found, read[0])))
 
     def _judged(
@@ -138,7 +138,7 @@ class TableScanner:
             if not limited:
                 store = limit_reads(store, Deadline(self._settings.seconds))
             state = self._reader.read_from(location, _with_commits(store, found))
-        return state, self._judge.judge(state), digest
+        return state, self._judge.evaluate(state), digest
 
     def _remote(self, location: Location, found: DiscoveredTable) -> TableState:
         deadline = Deadline(self._settings.seconds)
@@ -198,7 +198,7 @@ class TimeLimit:
             signal.signal(signal.SIGALRM, self._before)
             self.works = False
 
-    def within(self, work: Callable[[], T]) -> T:
+    def run(self, work: Callable[[], T]) -> T:
         """Return the result of `work`.
 
         Raises:

@@ -78,7 +78,7 @@ class SparkEngine:
         self._settings, self.resumes = settings, resumes
         self._staging = f"{self._inventory}/{SPARK_STAGING_FOLDER}/{settings.scan_id}"
 
-    def look(self, tables: Iterable[DiscoveredTable], tasks: int | None) -> Iterator[int]:
+    def scan(self, tables: Iterable[DiscoveredTable], tasks: int | None) -> Iterator[int]:
         """Stage the results of the tables; yield the number of tables after each job.
 
         Raises:
@@ -317,7 +317,7 @@ def _reading_mapper(
         for batch in batches:
             rows = batch.to_pylist()
             if rows:
-                yield looker.look([_discovered(row) for row in rows])
+                yield looker.scan([_discovered(row) for row in rows])
 
     return read
 

@@ -109,7 +109,7 @@ def _run_scan(
     for found in discover_tables(
         request.source, request.storage_options, _THREADS, passed, entries
     ):
-        for count in engine.look(readable_tables(found, unseen, set()), request.parallel):
+        for count in engine.scan(readable_tables(found, unseen, set()), request.parallel):
             looked += count
             progress(looked, expected)
     if unseen:

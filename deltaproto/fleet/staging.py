@@ -1,7 +1,7 @@
 """Results of a running scan, on disk and invisible in the inventory until the scan ends.
 
 Each part is written to a temporary file and then renamed. A killed scan therefore leaves only
-complete parts, which the next scan reuses with `--resume`. The roots of the scan are stored beside
+complete parts, which the next scan reuses with `--resume`. The roots of the scan are stored next to
 the parts: only a scan of the same roots can resume or replace it.
 """
 
@@ -231,7 +231,7 @@ def _read_extent(folder: str) -> Extent | None:
 def hold_spark_lock(inventory: str, scan_id: str, extent: Extent | None = None) -> Iterator[None]:
     """Hold the lock of a running Spark scan, as `Staging` does for a local scan.
 
-    The extent is stored beside the lock, and stays there if the scan is stopped.
+    The extent is stored next to the lock, and stays there if the scan is stopped.
 
     Does nothing if this machine cannot write the folder or lock a file in it: Spark may reach a
     different file system by the same path.

@@ -139,7 +139,7 @@ class KnownFindings:
         """Return the error of a saved check that lists none of the checked tables."""
         return None if self._met else nothing_compared_error()
 
-    def left(self) -> list[str]:
+    def unchecked(self) -> list[str]:
         """Return the tables of the saved check that this run did not check."""
         return [
             table

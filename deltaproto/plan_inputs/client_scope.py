@@ -157,7 +157,7 @@ class ClientScope:
             what = f"{use.name} uses this table and is not declared{for_} ({use.principals})"
             yield f"{what}." if among else f"{what}; the effect on it is unknown."
 
-    def on(self, inputs: PlanInput) -> PlanInput:
+    def with_clients(self, inputs: PlanInput) -> PlanInput:
         """Return a table with its clients.
 
         If none were named: the newest version of every known client, and the versions that recent
@@ -174,13 +174,13 @@ class ClientScope:
             found = self._with_writers[inputs.engines] = (*others, *writers.values())
         return inputs._replace(clients=found, everybody=True)
 
-    def targeted(self, inputs: PlanInput) -> PlanInput:
+    def with_target(self, inputs: PlanInput) -> PlanInput:
         """Return a table with what the policy requires of it."""
         assert self.checker is not None
         assert inputs.facts is not None
         return inputs._replace(target=build_target(self.checker, inputs.facts))
 
-    def ruled(self, plan: Plan, inputs: PlanInput) -> PolicyCheckedPlan:
+    def check_plan(self, plan: Plan, inputs: PlanInput) -> PolicyCheckedPlan:
         """Check the result of a plan for `inputs` against the policy and the clients seen."""
         now = None
         if self.checker is not None and inputs.facts is not None:
@@ -191,10 +191,10 @@ class ClientScope:
         plan = checked.plan._replace(warnings=(*checked.plan.warnings, *notes))
         return PolicyCheckedPlan(plan, (*checked.losses, *lost), now)
 
-    def converged(self, inputs: PlanInput) -> PolicyCheckedPlan:
+    def plan_for_policy(self, inputs: PlanInput) -> PolicyCheckedPlan:
         """Plan what the policy requires of a table with its clients, and check the result."""
-        ready = self.targeted(inputs)
-        return self.ruled(target_planner(ready), ready)
+        ready = self.with_target(inputs)
+        return self.check_plan(target_planner(ready), ready)
 
     def applicable_to(self, inputs: PlanInput) -> Hashable | None:
         """Return which parts of the policy apply to a table, by its name and location.
@@ -329,7 +329,7 @@ def _widen_target(inputs: PlanInput, then: TableCheck | None) -> PlanInput | Non
     more = Requirements(absent=frozenset(left) - missing.absent)
     if not more.absent:
         return None
-    return inputs._replace(target=inputs.target._replace(missing=missing.joined(more)))
+    return inputs._replace(target=inputs.target._replace(missing=missing.merged_with(more)))
 
 
 def _block_plan(plan: Plan, inputs: PlanInput, why: list[Blocked]) -> Plan:

@@ -25,7 +25,7 @@ from deltaproto.planning.search.cost import Files
 from deltaproto.policy.hazards import INCONSISTENCY_RULES
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.protocol.table_state import SparkSettings
+from deltaproto.protocol.table_state import SparkSettings, TableState
 from deltaproto.sql.quoting import address_in_statements, name_in_statements, sql_table_name
 from deltaproto.tables.log.catalog_managed import has_every_commit, has_unpublished_commits
 from deltaproto.tables.log.files import LogListing, build_listing
@@ -150,9 +150,7 @@ def input_from_inspection(inspection: Inspection) -> PlanInput:
         table=table_from_state(state),
         needs=found.needs,
         states=inspection.subject.features,
-        fingerprint=Fingerprint(
-            state.metadata.id, state.version, state.protocol, metadata_digest(state.metadata)
-        ),
+        fingerprint=fingerprint_of(state),
         facts=found,
         complete=inspection.complete,
         warnings=tuple(_inspection_warnings(inspection)),
@@ -193,6 +191,12 @@ def _file_time_warnings(ahead: float) -> Iterator[str]:
             "machine's clock: check the clocks. Delta deletes history by these times, so a step "
             "of this plan that waits for history to expire waits that much longer."
         )
+
+
+def fingerprint_of(state: TableState) -> Fingerprint:
+    """Return what must not change in this state between planning and execution."""
+    metadata = state.metadata
+    return Fingerprint(metadata.id, state.version, state.protocol, metadata_digest(metadata))
 
 
 def metadata_digest(metadata: Metadata) -> str:

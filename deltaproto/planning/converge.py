@@ -55,7 +55,7 @@ from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import FEATURE_PREFIX
 
 _PROTECTIVE = frozenset({"appendOnly", "checkConstraints"})
-"""features that protect rows: they are switched off only if the policy forbids them"""
+"""features that protect rows: they are disabled only if the policy forbids them"""
 
 
 class _Route(NamedTuple):
@@ -113,10 +113,10 @@ def _find_route(
     while left and progress:
         pending, left, progress, reasons = left, (), False, []
         for part in pending:
-            wider = met.joined(part)
+            wider = met.merged_with(part)
             # No route to more is cheaper than the cheapest one to less.
             if best.predictions and not any(
-                _find_broken(inputs, best.after, wider.joined(target.kept))
+                _find_broken(inputs, best.after, wider.merged_with(target.kept))
             ):
                 met = wider
                 continue
@@ -242,7 +242,7 @@ def _try_order(
     if after.blocked:
         return lambda: tuple(after.blocked)
     predictions = (*before.predictions, *dropped, *after.predictions)
-    broken = tuple(_find_broken(inputs, after.table, wanted.joined(target.kept)))
+    broken = tuple(_find_broken(inputs, after.table, wanted.merged_with(target.kept)))
     if broken:
         return lambda: broken
     notes = tuple(dict.fromkeys((*before.notes, *after.notes)))
@@ -277,7 +277,7 @@ def _drop(
         here = inputs._replace(table=table, needs=needs)
     droppable = find_droppable(table, inputs.engine)
     goals = (*_drop_goals(here, target.kept), *_drop_goals(here, wanted))
-    kept = wanted.joined(target.kept)
+    kept = wanted.merged_with(target.kept)
     enabled = feature_catalog.features_enabled_by(kept.properties)
     protective = (_PROTECTIVE & end_state_of(table, inputs.table).on) - wanted.absent
     task = SearchTask(
@@ -358,5 +358,5 @@ def _contradiction(text: str) -> Blocked:
     return Blocked(
         None,
         f"these requirements contradict each other: {text}",
-        "change the policy; what protects rows is only switched off if it is forbidden",
+        "change the policy; features that protect rows are disabled only if it forbids them",
     )

@@ -105,7 +105,7 @@ def assess_policy_impact(
     accepted = (AccessLoss(each.client, each.access, each.because, goal) for each in losses)
     return PolicyImpact(
         losses,
-        checker.rulings(today.table, today.location, accepted, today.other_names),
+        checker.rule_on_losses(today.table, today.location, accepted, today.other_names),
         tuple(finding for finding in new if finding.client not in named),
         len(errors) - len(new),
         before,

@@ -41,9 +41,9 @@ def build_target(checker: Checker, facts: TableFacts) -> Target:
     missing, kept = Requirements(), Requirements()
     for key, part in _list_requirements(settings, facts):
         if key in found:
-            missing = missing.joined(part)
+            missing = missing.merged_with(part)
         elif key not in accepted and key[0] not in _rules_off(settings):
-            kept = kept.joined(part)
+            kept = kept.merged_with(part)
     configuration = {key: value or "" for key, value in facts.configuration.items()}
     if ISOLATION_PROPERTY in kept.properties and not is_set(
         configuration, ISOLATION_PROPERTY, kept.properties[ISOLATION_PROPERTY]

@@ -42,7 +42,7 @@ class Requirements(NamedTuple):
         if self.cluster_by is not None:
             yield Requirements(cluster_by=self.cluster_by)
 
-    def joined(self, other: Requirements) -> Requirements:
+    def merged_with(self, other: Requirements) -> Requirements:
         """Return both; they must not contradict each other."""
         return Requirements(
             self.features | other.features,

@@ -59,7 +59,7 @@ class Baseline:
             for each in self._met_unread.values()
         ]
 
-    def left(self) -> tuple[list[TableFacts], list[TableFacts]]:
+    def remaining(self) -> tuple[list[TableFacts], list[TableFacts]]:
         """Return the saved tables that no longer exist, and those that were not checked."""
         missing: list[TableFacts] = []
         unchecked: list[TableFacts] = []

@@ -28,7 +28,7 @@ def verdict_findings(
     rule: Rule, case: PolicyContext, verdict: Verdict, words: str
 ) -> Iterator[Finding]:
     """Yield a finding per client, path and reason for this verdict."""
-    table, word = case.table, case.word
+    table, word = case.table, case.shell_name
     for finding, first in _group_verdicts(rule, case.verdicts, verdict, words):
         hint = finding.hint
         if TABLE in hint:
@@ -105,7 +105,7 @@ def _hint_for_table(judged: DeclaredVerdict, case: PolicyContext) -> str:
         )
     return (
         "no known version works and dropping features does not help: use another client, or see "
-        f"whether a copy into a new table helps: deltaproto plan-downgrade {case.word} "
+        f"whether a copy into a new table helps: deltaproto plan-downgrade {case.shell_name} "
         f"--for-client {judged.verdict.named} --access {judged.verdict.access}"
     )
 

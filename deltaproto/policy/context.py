@@ -33,7 +33,7 @@ class PolicyContext(NamedTuple):
         return self.facts.table
 
     @property
-    def word(self) -> str:
+    def shell_name(self) -> str:
         """The table name quoted for a shell command."""
         return quote_for_shell(self.facts.table)
 

@@ -157,7 +157,7 @@ class Checker:
         checked = self._checked(facts, found, found_for, matched, verdicts)
         return checked._replace(usability=self._usability(facts.needs)) if self._survey else checked
 
-    def gone(self, before: TableFacts) -> TableCheck:
+    def check_missing(self, before: TableFacts) -> TableCheck:
         """Return the result for a baseline table that no longer exists."""
         matched = self._match(before.table, before.location, before.other_names)
         found, settings = [gone_since_baseline(before)], self._settings(matched.entries)
@@ -249,7 +249,7 @@ class Checker:
                 kept.append(accepted)
         return kept, suppressed, len(found) - len(graded)
 
-    def rulings(
+    def rule_on_losses(
         self,
         table: str,
         location: str | None,

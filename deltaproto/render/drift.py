@@ -91,7 +91,7 @@ class DriftCounts:
             if culprit in known or len(known) < _MOST_CULPRITS:
                 known[culprit] += 1
 
-    def take(self, changes: Iterable[Difference]) -> None:
+    def add(self, changes: Iterable[Difference]) -> None:
         """Count all changes."""
         for _ in self.watched(changes):
             pass
@@ -131,22 +131,24 @@ def write_drift(
         case Format.JSONL:
             head = _scans(pair, now)
             for change in counts.watched(changes):
-                line = envelope("drift", {**head, **change_fields(change)}, complete=whole(pair))
+                line = envelope(
+                    "drift", {**head, **change_fields(change)}, complete=is_complete(pair)
+                )
                 file.write(dump_json(line, indent=None) + "\n")
         case Format.MARKDOWN | Format.TEXT:
-            counts.take(changes)
+            counts.add(changes)
             document = drift_document(pair, counts, now)
             write_document(document, format_, file, color=color, piped_width=UNFOLDED)
         case _:
             assert_never(format_)
 
 
-def whole(pair: ScanPair) -> bool:
+def is_complete(pair: ScanPair) -> bool:
     """Return True if both scans completely read the same roots."""
     return pair.same_roots and not any(_unknown(scan) for scan in pair)
 
 
-def missing(pair: ScanPair) -> Iterator[str]:
+def incomplete_reasons(pair: ScanPair) -> Iterator[str]:
     """Yield one sentence for each reason why changes may be missing."""
     if not pair.same_roots:
         yield "; ".join(_NOT_ALIKE)
@@ -172,7 +174,7 @@ def _json(
     spool = JsonArraySpool()
     for change in changes:
         spool.add(json.dumps(change_fields(change)))
-    file.write(open_envelope("drift", complete=whole(pair)))
+    file.write(open_envelope("drift", complete=is_complete(pair)))
     for name, value in drift_fields(pair, counts, now).items():
         file.write(f',\n  "{name}": {dump_json(value, indent=None)}')
     spool.close("changes", file)
@@ -276,7 +278,7 @@ def drift_message(inventory: str, pair: ScanPair, counts: DriftCounts) -> str:
     if len(ordered) > _MESSAGE_LINES:
         more = counted(len(ordered) - _MESSAGE_LINES, "more kind", "more kinds")
         lines.append(f"and {more} of changes")
-    lines += [f"not complete: {each}" for each in missing(pair)]
+    lines += [f"not complete: {each}" for each in incomplete_reasons(pair)]
     return "\n".join(map(single_line, lines))
 
 
@@ -302,7 +304,7 @@ def _blocks(pair: ScanPair, counts: DriftCounts, now: datetime) -> Iterator[Bloc
             ),
         ]
     )
-    yield from (Callout(Tone.WARNING, (each,)) for each in (*missing(pair), *NOTICES))
+    yield from (Callout(Tone.WARNING, (each,)) for each in (*incomplete_reasons(pair), *NOTICES))
     if counts.groups:
         yield drift_table(counts)
     for number, (group, count) in enumerate(counts.ordered(), 1):

@@ -116,7 +116,7 @@ def cost_fields(cost: Cost) -> dict[str, int]:
     return dict(cost._asdict())
 
 
-def moments(steps: Iterable[Step], now: float) -> list[tuple[float | None, float | None]]:
+def step_times(steps: Iterable[Step], now: float) -> list[tuple[float | None, float | None]]:
     """For each step, return its earliest time and the time before which it deletes history.
 
     Both are seconds since the epoch. The earliest time is None if the step can run at once; for a
@@ -148,7 +148,7 @@ def _stuck(entries: Iterable[Blocked]) -> list[dict[str, Any]]:
 def _steps(steps: tuple[Step, ...], now: float) -> list[Mapping[str, Any]]:
     return [
         _step(step, earliest, lost)
-        for step, (earliest, lost) in zip(steps, moments(steps, now), strict=True)
+        for step, (earliest, lost) in zip(steps, step_times(steps, now), strict=True)
     ]
 
 

@@ -20,7 +20,7 @@ from deltaproto.render.document.blocks import (
     Tone,
 )
 from deltaproto.render.named_tables import NamedCount
-from deltaproto.render.plan_json import moments
+from deltaproto.render.plan_json import step_times
 from deltaproto.render.plan_section import plan_blocks, summary_blocks, unplanned_section
 from deltaproto.render.plan_words import Summary
 from deltaproto.render.runbook.groups import Group, kind, without_names
@@ -73,7 +73,7 @@ def _blocks(
         title = f"{counted(count, 'table')}: {plan.goal_text}" if count > 1 else plan.table
         blocks = [_tables(group), *plan_blocks(plan, now)]
         if plan.steps:
-            times = moments(plan.steps, now)
+            times = step_times(plan.steps, now)
             text = script([entry.plan for entry in group.entries], times, phrases("en"))
             blocks.append(Details("PySpark", [CodeBlock(text, "python")]))
         yield Section(f"table-{number}", title, blocks)

@@ -10,7 +10,7 @@ from deltaproto.planning.plan import Plan, Step, plan_id, stays_violated_line
 from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.planning.statement import Action
 from deltaproto.render.interface import escape_control_chars, stamp
-from deltaproto.render.plan_json import moments
+from deltaproto.render.plan_json import step_times
 from deltaproto.render.plan_words import cost_text, rewrites_text, wait_text
 from deltaproto.render.terminal import run_length, single_line
 from deltaproto.sql.quoting import SUBSTITUTION, has_variable
@@ -46,7 +46,7 @@ def write_script(plan: Plan, file: IO[str], now: float) -> None:
         comment("nothing to do")
     if any(step.sql is not None and has_variable(step.sql) for step in plan.steps):
         file.write(f"SET {SUBSTITUTION}=false;\n")
-    times = moments(plan.steps, now)
+    times = step_times(plan.steps, now)
     no_return = plan.point_of_no_return
     for step, (earliest, _) in zip(plan.steps, times, strict=True):
         file.write("\n")

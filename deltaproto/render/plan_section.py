@@ -29,7 +29,7 @@ from deltaproto.render.document.blocks import (
 )
 from deltaproto.render.findings import problem_block
 from deltaproto.render.interface import stamp
-from deltaproto.render.plan_json import moments
+from deltaproto.render.plan_json import step_times
 from deltaproto.render.plan_words import (
     Summary,
     affected,
@@ -182,15 +182,15 @@ def _named(name: str) -> Line:
 
 
 def _steps(plan: Plan, now: float) -> Iterator[Block]:
-    from deltaproto.render.runbook.book import caution
+    from deltaproto.render.runbook.book import reversibility_phrase
     from deltaproto.render.runbook.phrases import phrases
 
-    warning = caution(plan)
+    warning = reversibility_phrase(plan)
     if warning is not None:
         tone = Tone.GOOD if warning == "summary.reversible" else Tone.WARNING
         yield Callout(tone, phrases("en").line(warning))
     no_return = plan.point_of_no_return
-    for step, (earliest, lost) in zip(plan.steps, moments(plan.steps, now), strict=True):
+    for step, (earliest, lost) in zip(plan.steps, step_times(plan.steps, now), strict=True):
         if step.id == no_return:
             yield Callout(Tone.DANGER, ("point of no return: the next step cannot be reverted",))
         maybe = " (only if the previous call did not succeed)" if step.optional else ""

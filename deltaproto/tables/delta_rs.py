@@ -137,7 +137,7 @@ def _parse_protocol(versions: Any) -> Protocol:
 def _refusal_error(uri: str, error: BaseException, redact: Redactor) -> TableError:
     refused = find_store_refusal(error)
     if refused is not None and "://" in uri:
-        return TableError(refused.code, f"deltalake: {refused.on(uri).message}", refused.hint)
+        return TableError(refused.code, f"deltalake: {refused.as_error(uri).message}", refused.hint)
     message = redact(_first_line(error))
     code = _error_code(error, message)
     local = code is ErrorCode.PERMISSION_DENIED and "://" not in uri

@@ -10,7 +10,7 @@ import pytest
 from deltaproto.execution.plan_file import load_plans
 from deltaproto.render.runbook.book import Book, RunbookEntry
 from deltaproto.render.runbook.phrases import phrases
-from deltaproto.render.runbook.write import RunbookFormat, rendered
+from deltaproto.render.runbook.write import RunbookFormat, render_runbook
 from tests.browser.conftest import Opened
 from tests.conftest import Ran
 from tests.render.runbook.ten import CASES, planned
@@ -70,6 +70,6 @@ def test_in_plans(cli: Cli, opened: Open, width: int) -> None:
         table=LONG, location=f"s3://bucket/{LONG}", goal_text=LONG, warnings=(LONG,)
     )
     book = Book([RunbookEntry(plan._replace(plan=hostile))], (), (LONG,), 0.0, 0.0, LONG)
-    page = rendered(book, phrases("en"), RunbookFormat.HTML)
+    page = render_runbook(book, phrases("en"), RunbookFormat.HTML)
     Path("page.html").write_text(page, encoding="utf-8")
     harmless(opened("page.html", viewport={"width": width, "height": 800}))

@@ -201,14 +201,14 @@ def test_a_planner_that_fails_on_one_table_plans_the_others(
     names = [str(tmp_path / name) for name in ("before", "odd", "after")]
     for name in names:
         Log(Path(name)).commit(0, protocol(1, 2), metadata())
-    on = ClientScope.on
+    on = ClientScope.with_clients
 
     def fails(users: ClientScope, given: PlanInput) -> PlanInput:
         if given.name.endswith("odd"):
             raise RecursionError
         return on(users, given)
 
-    monkeypatch.setattr(ClientScope, "on", fails)
+    monkeypatch.setattr(ClientScope, "with_clients", fails)
     ran = cli("plan-downgrade", *names, "--lowest", "--format", "jsonl")
     assert ran.out.count('"internal"') == 1
     assert ran.out.count('"plan_id"') == 2

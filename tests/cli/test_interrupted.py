@@ -33,7 +33,7 @@ from deltaproto.cli.main import main
 from deltaproto.fleet.scan_table import TableScanner
 from deltaproto.fleet.staging import Staging
 
-marker, look, add = sys.argv.pop(1), TableScanner.look, Staging.add
+marker, look, add = sys.argv.pop(1), TableScanner.scan, Staging.add
 
 def only_first(looker, tables):
     try:
@@ -46,7 +46,7 @@ def reported(staging, batch):
     add(staging, batch)
     print("staged", file=sys.__stdout__, flush=True)
 
-TableScanner.look, Staging.add = only_first, reported
+TableScanner.scan, Staging.add = only_first, reported
 sys.exit(main())
 """
 """the command line, with a disk from which only the first chunk of tables can be read"""

@@ -222,7 +222,7 @@ def test_fields_of_structs_are_told_from_columns_of_tables(sql: str, ruled_out: 
 def test_versions_that_are_not_higher_change_no_protocol(sql: str, operation: Operation) -> None:
     assert "raises the protocol" not in " ".join(classify(sql).reasons)
     assert classify(sql).operation is PROTOCOL
-    assert classify(sql).on(Protocol(2, 5)).operation is operation
+    assert classify(sql).for_protocol(Protocol(2, 5)).operation is operation
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ import pytest
 
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.execution import run_log
-from deltaproto.execution.progress import Baseline
 from deltaproto.execution.run_log import (
     AuditLog,
     Journal,
@@ -23,6 +22,7 @@ from deltaproto.execution.run_log import (
     journal_path,
     read_journal,
 )
+from deltaproto.planning.plan import Fingerprint
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.redaction import HIDDEN, Redactor
 
@@ -46,7 +46,7 @@ def add_done(folder: Path) -> Path:
 def test_what_was_added_is_what_is_read(tmp_path: Path) -> None:
     found = read_journal(add_done(tmp_path), PLAN)
     assert (found.done, found.early, found.since) == (2, frozenset({"deletionVectors"}), 2.0)
-    assert found.baseline == Baseline(7, Protocol(1, 2), "digest")
+    assert found.baseline == Fingerprint(None, 7, Protocol(1, 2), "digest")
     assert found.holder == "ada on h, process 3"
 
 

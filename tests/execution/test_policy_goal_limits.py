@@ -69,8 +69,8 @@ def plan_for(given: PlanInput, policy: str, folder: Path) -> Plan:
     file = folder / "policy.yaml"
     file.write_text(policy)
     scope = ClientScope(load_local_policy(str(file)), (), ())
-    used = scope.on(given)
-    plan = scope.converged(used).plan
+    used = scope.with_clients(given)
+    plan = scope.plan_for_policy(used).plan
     use = TableUse(used.states, used.needs, ClientCatalog(), used.table.domains)
     assert find_mismatch(plan) is None
     assert find_misprediction(plan, used.table) is None

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from deltaproto.execution.preflight import expected_protocol
 from deltaproto.execution.progress import (
-    Baseline,
     Progress,
     TableObservation,
     TableWatcher,
@@ -20,7 +19,7 @@ from deltaproto.execution.progress import (
 from deltaproto.plan_inputs.from_log import metadata_digest
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.enable import FeatureToEnable
-from deltaproto.planning.plan import Plan, Step
+from deltaproto.planning.plan import Fingerprint, Plan, Step
 from deltaproto.planning.request import UpgradeRequest
 from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.protocol.metadata import Metadata
@@ -73,7 +72,7 @@ def foreign(**members: Any) -> Commit:
 
 
 def told(plan: Plan, made: list[Commit], done: int = 0) -> Progress:
-    start = Baseline(plan.fingerprint.version, plan.fingerprint.protocol, metadata_digest(METADATA))
+    start = plan.fingerprint._replace(metadata=metadata_digest(METADATA))
     numbered = tuple(
         commit._replace(version=version)
         for version, commit in enumerate(made, plan.fingerprint.version + 1)
@@ -81,9 +80,9 @@ def told(plan: Plan, made: list[Commit], done: int = 0) -> Progress:
     protocol = start.protocol
     for commit in numbered:
         protocol = commit.protocol or protocol
-    now = Baseline(start.version + len(made), protocol, start.metadata)
+    now = start._replace(version=start.version + len(made), protocol=protocol)
     return progress_from_commits(
-        ID, plan, done, frozenset(), TableObservation("id", now, numbered), start
+        ID, plan, done, frozenset(), TableObservation(now, numbered), start
     )
 
 
@@ -140,14 +139,11 @@ def test_a_change_of_somebody_else_is_seen_wherever_it_comes(data: st.DataObject
 
 @pytest.mark.parametrize("plan", PLANS)
 def test_a_change_whose_commit_is_gone_is_seen_all_the_same(plan: Plan) -> None:
-    print_ = plan.fingerprint
-    start = Baseline(print_.version, print_.protocol, metadata_digest(METADATA))
+    start = plan.fingerprint._replace(metadata=metadata_digest(METADATA))
     later = start._replace(version=start.version + 3)
 
-    def stands(now: Baseline) -> Progress:
-        return progress_from_commits(
-            ID, plan, 0, frozenset(), TableObservation("id", now, ()), start
-        )
+    def stands(now: Fingerprint) -> Progress:
+        return progress_from_commits(ID, plan, 0, frozenset(), TableObservation(now, ()), start)
 
     assert stands(later).foreign is None
     for now in (

@@ -42,7 +42,7 @@ def test_a_table_that_takes_too_long_is_one_error_row(
 
     monkeypatch.setattr(LogReader, "read_from", slow)
     found = [DiscoveredTable(str(tmp_path / name), str(tmp_path / name)) for name in names]
-    rows = TableScanner(ReadSettings("s", {}, seconds=0.2)).look(found).to_pylist()
+    rows = TableScanner(ReadSettings("s", {}, seconds=0.2)).scan(found).to_pylist()
     assert [row["error"] and row["error"]["code"] for row in rows] == [None, "timeout", None]
     assert [row["version"] for row in rows] == [0, None, 0]
     assert "longer than 0.2 s" in rows[1]["error"]["message"]
@@ -56,7 +56,7 @@ def test_where_nothing_can_be_interrupted_nothing_more_is_read_after_the_limit(
     rows = []
     thread = threading.Thread(
         target=lambda: rows.extend(
-            TableScanner(ReadSettings("s", {}, seconds=-1)).look(found).to_pylist()
+            TableScanner(ReadSettings("s", {}, seconds=-1)).scan(found).to_pylist()
         )
     )
     thread.start()
@@ -72,7 +72,7 @@ def test_what_a_library_makes_of_the_interruption_is_still_a_timeout() -> None:
             raise OSError("a callback failed") from None
 
     with TimeLimit(0.05) as alarm, pytest.raises(TableError) as caught:
-        alarm.within(wrapped)
+        alarm.run(wrapped)
     assert caught.value.code is ErrorCode.TIMEOUT
 
 
@@ -81,7 +81,7 @@ def test_an_alarm_leaves_the_process_as_it_was(work: Callable[[], int]) -> None:
     before = signal.getsignal(signal.SIGALRM)
     with TimeLimit(30) as alarm:
         try:
-            alarm.within(work)
+            alarm.run(work)
         except ValueError:
             pass
         assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)

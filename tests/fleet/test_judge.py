@@ -53,8 +53,8 @@ def test_a_kind_is_judged_like_each_of_its_tables(tmp_path: Path) -> None:
     fleet = states(tmp_path, seed=21)
     random.Random(1).shuffle(fleet)
     for state in fleet + [twin_of(each) for each in fleet]:
-        found = judge.judge(state)
-        assert found is judge.judge(twin_of(state))
+        found = judge.evaluate(state)
+        assert found is judge.evaluate(twin_of(state))
         alone = run_rules(state._replace(changes=None))
         assert found.features == alone.subject.features
         assert found.isolation == alone.isolation
@@ -70,7 +70,7 @@ def test_a_bad_value_of_one_table_is_not_overlooked(log: Log) -> None:
     for value in ("7", "other", "8", "odd"):
         properties = {"delta.columnMapping.mode": "name", "delta.columnMapping.maxColumnId": value}
         log.commit(0, commit_info(), protocol(2, 5), metadata(properties))
-        found = {each.rule for each in judge.judge(LogReader().read(log.table)).findings}
+        found = {each.rule for each in judge.evaluate(LogReader().read(log.table)).findings}
         assert ("DP150" in found) is not value.isdigit()
 
 
@@ -100,18 +100,18 @@ def test_a_defect_on_one_table_costs_the_others_nothing(tmp_path: Path) -> None:
     fleet = make_fleet(tmp_path, 5, 6)
     looker = TableScanner(ReadSettings("s", {}))
     tables = [DiscoveredTable(str(path), str(path)) for path in fleet]
-    whole = looker.look(tables).to_pylist()
+    whole = looker.scan(tables).to_pylist()
 
     bad = next(number for number, row in enumerate(whole) if row["error"] is None)
-    judge = looker._judge.judge
+    judge = looker._judge.evaluate
 
     def broken(state: TableState) -> object:
         if state.table == whole[bad]["table"]:
             raise ZeroDivisionError("made up")
         return judge(state)
 
-    looker._judge.judge = broken  # type: ignore[assignment,method-assign]
-    rows = looker.look(tables).to_pylist()
+    looker._judge.evaluate = broken  # type: ignore[assignment,method-assign]
+    rows = looker.scan(tables).to_pylist()
     assert rows[bad]["error"]["code"] == "internal"
     assert "ZeroDivisionError" in rows[bad]["error"]["message"]
     del rows[bad], whole[bad]

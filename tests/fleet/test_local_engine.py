@@ -129,7 +129,7 @@ def test_a_process_that_is_killed_costs_one_table(
             os.kill(os.getpid(), signal.SIGKILL)
         one(looker, found, *rest)  # type: ignore[arg-type]
 
-    whole = {row["table"]: row for row in TableScanner(SETTINGS).look(fleet).to_pylist()}
+    whole = {row["table"]: row for row in TableScanner(SETTINGS).scan(fleet).to_pylist()}
     monkeypatch.setattr(TableScanner, "_one", dies)
     rows = [
         row
@@ -177,7 +177,7 @@ def test_each_table_that_is_compared_is_read_once(
         for batch in local_engine.read_local_tables(iter(fleet), SETTINGS, parallel, Forgotten())
         for row in batch.to_pylist()
     ]
-    whole = TableScanner(SETTINGS).look(fleet).to_pylist()
+    whole = TableScanner(SETTINGS).scan(fleet).to_pylist()
     assert sorted(rows, key=itemgetter("table")) == sorted(whole, key=itemgetter("table"))
 
 
@@ -214,7 +214,7 @@ def test_memory_holds_the_chunks_under_way(
 def test_what_nobody_waits_for_is_not_looked_at(
     fleet: list[DiscoveredTable], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    look, begun, permits, closing = TableScanner.look, 0, threading.Semaphore(1), threading.Event()
+    look, begun, permits, closing = TableScanner.scan, 0, threading.Semaphore(1), threading.Event()
 
     def gated(looker: TableScanner, tables: list[DiscoveredTable]) -> object:
         nonlocal begun
@@ -231,7 +231,7 @@ def test_what_nobody_waits_for_is_not_looked_at(
             closing.set()
             super().shutdown(wait=wait)
 
-    monkeypatch.setattr(TableScanner, "look", gated)
+    monkeypatch.setattr(TableScanner, "scan", gated)
     monkeypatch.setattr(local_engine, "ThreadPoolExecutor", Pool)
     batches = local_engine.read_remote_tables(iter(fleet), SETTINGS, 2)
     assert isinstance(batches, Generator)

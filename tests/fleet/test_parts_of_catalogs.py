@@ -230,14 +230,14 @@ def test_other_catalogs(before: str, then: str, name: str, counts: bool) -> None
     old, new = past(1, before), past(2, then)
     places = {old: [ScannedPlace("s3://lake/t", (name,))], new: [ScannedPlace("s3://lake/u")]}
     state = NewestState([new, old], lambda scan: places[scan])
-    assert state.holds(old, "s3://lake/t") is counts
+    assert state.is_newest(old, "s3://lake/t") is counts
     assert state.contributing == ((new, old) if counts else (new,))
     # Neither from releases that did not store all names, nor if some are not known.
     early = old._replace(not_searched=None)
     for each, names in ((early, (name,)), (old, None)):
         rows = {each: [ScannedPlace("s3://lake/t", names)], new: []}
         state = NewestState([new, each], lambda scan, rows=rows: rows[scan])  # type: ignore[misc]
-        assert state.holds(each, "s3://lake/t")
+        assert state.is_newest(each, "s3://lake/t")
 
 
 def test_places_of_catalogs() -> None:

@@ -231,16 +231,16 @@ def test_plans_of_alike_tables_are_those_of_each_alone(tmp_path: Path) -> None:
 
     def plan(ready: PlanInput) -> Any:
         calls.append(ready.name)
-        return users.converged(ready)
+        return users.plan_for_policy(ready)
 
-    cached, groups = CachingPlanner(plan, users, users.on), RowGroups(SCAN, "old")
+    cached, groups = CachingPlanner(plan, users, users.with_clients), RowGroups(SCAN, "old")
     named_hints = 0
     changes = [row(n) for n in range(3)] + [*rows(7, 60, 1)]
     for made in changes:
         single = found_or_error(alone, made)
         if isinstance(single, str):
             continue
-        expected = users.converged(users.on(single))
+        expected = users.plan_for_policy(users.with_clients(single))
         found = cached(groups.input_of(made))
         assert found.plan == expected.plan, made
         assert found.losses == expected.losses

@@ -106,7 +106,7 @@ def test_a_scan_that_dies_goes_on(
 ) -> None:
     area, inventory = str(root / "area 1"), str(tmp_path / "i")
     monkeypatch.setattr("deltaproto.fleet.spark_engine._JOB", 150)
-    look = spark_scan.SparkEngine.look
+    look = spark_scan.SparkEngine.scan
 
     def dies(engine: Any, *words: Any) -> Any:
         for number, count in enumerate(look(engine, *words)):
@@ -115,7 +115,7 @@ def test_a_scan_that_dies_goes_on(
             yield count
 
     with monkeypatch.context() as cut:
-        cut.setattr("deltaproto.fleet.spark_scan.SparkEngine.look", dies)
+        cut.setattr("deltaproto.fleet.spark_scan.SparkEngine.scan", dies)
         assert cli("scan", area, "--inventory", inventory, "--engine", "spark").code == 130
     assert not (tmp_path / "i" / "scans").exists()
     assert cli("scan", area, "--inventory", inventory, "--resume").code == 2

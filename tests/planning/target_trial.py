@@ -91,8 +91,8 @@ def tried(
     policy.parent.mkdir()
     policy.write_text(random_policy(random, given))
     users = ClientScope(load_local_policy(str(policy)), (), ())
-    used = users.on(given)
-    plan = users.converged(used).plan
+    used = users.with_clients(given)
+    plan = users.plan_for_policy(used).plan
     found = [*carry_out(delta_spark, place, plan.steps, given)]
     after = load_plan_input(place.name, {}, SparkSettings(), 0.0)._replace(engine=RUNNING)
     if after.table.protocol != plan.protocol_after:
@@ -109,7 +109,7 @@ def tried(
 
 
 def _planned(users: ClientScope, given: PlanInput) -> PolicyCheckedPlan:
-    return users.converged(users.on(given))
+    return users.plan_for_policy(users.with_clients(given))
 
 
 def _findings(users: ClientScope, table: PlanInput) -> tuple[Finding, ...]:

@@ -77,7 +77,7 @@ def test_dropping_deletion_vectors_is_left_half_done() -> None:
     assert said.refusal.error == OPERATION
     assert [commit.operation for commit in said.commits] == ["UNSET TBLPROPERTIES"]
     assert said.table.protocol == MANAGED.protocol
-    assert not said.table.on("delta.enableDeletionVectors")
+    assert not said.table.is_on("delta.enableDeletionVectors")
 
 
 def test_a_plan_does_not_begin_what_cannot_be_finished() -> None:

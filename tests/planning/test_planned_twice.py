@@ -94,8 +94,8 @@ def test_nothing_is_left_to_do_after_a_plan(data: st.DataObject) -> None:
     entry = TableEntry("*", wanted, Position(1, 1))
     users = ClientScope(Policy("p.yaml", clients=(), tables=(entry,)), (), ())
     before = facts_of(table)
-    plan = users.converged(inputs_of(table, before)).plan
+    plan = users.plan_for_policy(inputs_of(table, before)).plan
     after = predict_facts(before, table, plan.steps, plan)
-    again = users.converged(inputs_of(predicted(plan, table), after)).plan
+    again = users.plan_for_policy(inputs_of(predicted(plan, table), after)).plan
     done, more = ([step.sql for step in each.steps] for each in (plan, again))
     assert more == [], (done, plan.unmet)

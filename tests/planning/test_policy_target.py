@@ -161,7 +161,7 @@ def test_a_level_is_kept_only_if_a_property_states_it(tmp_path: Path) -> None:
     on = {"delta.appendOnly": "true"}
     assert target(settings, VECTORS, tmp_path, configuration=on) == Target(NOTHING, SET)
     stated = {**on, LEVEL: "serializable"}
-    kept = level.joined(SET)
+    kept = level.merged_with(SET)
     assert target(settings, VECTORS, tmp_path, configuration=stated) == Target(NOTHING, kept)
     found = target(settings, VECTORS, tmp_path, configuration=on, level="WriteSerializable")
     assert found == Target(level, SET)

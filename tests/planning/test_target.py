@@ -71,9 +71,9 @@ def split(whole: Requirements, table: Table) -> Target:
     missing, kept = Requirements(), Requirements()
     for part in whole.parts():
         if is_met(part, table):
-            kept = kept.joined(part)
+            kept = kept.merged_with(part)
         else:
-            missing = missing.joined(part)
+            missing = missing.merged_with(part)
     return Target(missing, kept)
 
 
@@ -191,7 +191,7 @@ def test_parts_are_each_requirement_alone_and_make_the_whole() -> None:
     ]
     whole = Requirements()
     for part in EVERYTHING.parts():
-        whole = whole.joined(part)
+        whole = whole.merged_with(part)
     assert whole._replace(clients=join_accesses(whole.clients)) == EVERYTHING
     assert [*Requirements().parts()] == []
     assert [*Requirements(cluster_by=()).parts()] == [Requirements(cluster_by=())]
@@ -200,10 +200,10 @@ def test_parts_are_each_requirement_alone_and_make_the_whole() -> None:
 def test_joined_requirements_are_the_stricter_ones() -> None:
     one = Requirements(at_least=(1, 4), at_most=(2, 7), cluster_by=("id",))
     two = Requirements(at_least=(2, 3), at_most=(3, 5), properties={"a": "1"})
-    for both in (one.joined(two), two.joined(one)):
+    for both in (one.merged_with(two), two.merged_with(one)):
         assert (both.at_least, both.at_most) == ((2, 4), (2, 5))
         assert (both.cluster_by, both.properties) == (("id",), {"a": "1"})
-    assert one.joined(Requirements(cluster_by=())).cluster_by == ()
+    assert one.merged_with(Requirements(cluster_by=())).cluster_by == ()
 
 
 def test_the_stored_goal_has_what_the_plan_brings_about() -> None:
@@ -295,7 +295,7 @@ def test_contradictions_are_named_and_nothing_is_planned(
     assert unmet == (
         name,
         f"these requirements contradict each other: {contradiction}",
-        "change the policy; what protects rows is only switched off if it is forbidden",
+        "change the policy; features that protect rows are disabled only if it forbids them",
         "",
     )
 
@@ -315,7 +315,7 @@ def test_what_no_statement_brings_about_is_left_out_with_the_reason() -> None:
 
 
 def test_the_goal_of_a_plan_in_words() -> None:
-    vectors = plan_target(VECTORS, Target(WITHOUT.joined(Requirements(at_most=(1, 2)))))
+    vectors = plan_target(VECTORS, Target(WITHOUT.merged_with(Requirements(at_most=(1, 2)))))
     assert vectors.goal_text == (
         "without deletionVectors; reader version 1 and writer version 2 at most"
     )

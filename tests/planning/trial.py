@@ -341,7 +341,7 @@ def _uncounted(given: PlanInput, step: Step) -> bool:
 
     Its snapshots count them only while more may be written (`aggregationsToComputeState`).
     """
-    off = not given.table.on("delta.enableDeletionVectors")
+    off = not given.table.is_on("delta.enableDeletionVectors")
     return step.feature == "deletionVectors" and bool(given.table.vectors) and off
 
 

@@ -186,7 +186,7 @@ class Forecaster:
             return blocked, ()
         goal = f"enable {rule.feature}"
         losses = [AccessLoss(each.client, each.access, each.because, goal) for each in blocked]
-        rulings = checker.rulings(facts.table, facts.location, losses, facts.other_names)
+        rulings = checker.rule_on_losses(facts.table, facts.location, losses, facts.other_names)
         left = (c for c, ruling in zip(blocked, rulings, strict=True) if not ruling.approved)
         return tuple(left), tuple(ruling.text for ruling in rulings if ruling.approved)
 
@@ -285,7 +285,7 @@ def run_forecast(
         _forecast(row, facts, forecaster)
         for scan in state.contributing
         for row, facts in inventory.facts(scan, (_LAST_COMMIT,))
-        if state.holds(scan, row["location"])
+        if state.is_newest(scan, row["location"])
     )
     affected = any(each.affected is not Affected.NO for each in tables)
     new = forecaster.new_tables() if affected else ()

@@ -112,11 +112,11 @@ def _of_inventory(name: str, options: Mapping[str, str]) -> Iterator[FoundLog | 
     for scan in state.contributing:
         address = unity_addresses(scan.roots)
         for row in _rows(inventory, Inventory.TABLES, scan):
-            if state.holds(scan, row["location"]):
+            if state.is_newest(scan, row["location"]):
                 where = location_at(row["location"], row["table"])
                 yield FoundLog(row["table"], where, address(row["table"]))
         for row in _rows(inventory, Inventory.ERRORS, scan):
-            if state.holds(scan, row["location"]):
+            if state.is_newest(scan, row["location"]):
                 why = TableError(ErrorCode(row["code"]), row["message"], row["hint"] or "")
                 yield FailedTable(row["table"], why)
 

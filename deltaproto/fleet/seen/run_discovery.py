@@ -87,7 +87,7 @@ def run_discovery(
     found = _join(readers, writers)._replace(findings=findings)
     if stored is None:
         return found
-    return stored.joined(found, inventory.uri(Inventory.CLIENTS_SEEN))
+    return stored.added_to(found, inventory.uri(Inventory.CLIENTS_SEEN))
 
 
 def _engine(request: DiscoveryRequest) -> _Engine:

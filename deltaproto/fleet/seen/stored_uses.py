@@ -82,7 +82,7 @@ class StoredUses(NamedTuple):
     """id of the newest run"""
     runs: int
 
-    def joined(self, found: Discovery, source: str) -> Discovery:
+    def added_to(self, found: Discovery, source: str) -> Discovery:
         """Return a discovery with these uses as well; call it once.
 
         Args:
@@ -141,7 +141,7 @@ def read_stored(inventory: InventoryTables, *, pseudonymize: bool = False) -> St
     files: set[CountedFile] = set()
     last: tuple[datetime, str] | None = None
     runs = 0
-    if not inventory.holds(Inventory.CLIENTS_SEEN):
+    if not inventory.has_table(Inventory.CLIENTS_SEEN):
         return None
     rows = _rows(inventory)
     try:

@@ -151,9 +151,9 @@ class ChangeColumn(NamedTuple):
         refusal = self._refuse_part(table, column)
         if refusal is not None:
             return refusal
-        beside = (*self.path[:-1], self.after or self.path[-1])
-        if find_column(table.schema or Struct(()), beside) is None:
-            return unresolved_column(beside, table.schema)
+        sibling = (*self.path[:-1], self.after or self.path[-1])
+        if find_column(table.schema or Struct(()), sibling) is None:
+            return unresolved_column(sibling, table.schema)
         by_type = self._mistyped(column.type)
         if by_type is not None:
             return by_type
@@ -232,7 +232,7 @@ class ChangeColumn(NamedTuple):
             and (not is_collated(new) or is_default_collation(column.type, new))
         ):
             return None
-        on = table.on("delta.enableTypeWidening")
+        on = table.is_on("delta.enableTypeWidening")
         old = engine.name is EngineName.DELTA_SPARK and not engine.at_least(_ALL_WIDENINGS)
         if on and old and widens(column.type, new) and not widens_in_spark_3(column.type, new):
             return Refusal(

@@ -176,7 +176,7 @@ class CreateTable(NamedTuple):
         wrong = self._refuse_partitions(table)
         if wrong is not None:
             return wrong
-        if table.on("delta.appendOnly"):
+        if table.is_on("delta.appendOnly"):
             return Refusal(
                 "DELTA_CANNOT_MODIFY_APPEND_ONLY",
                 "the table is append-only",

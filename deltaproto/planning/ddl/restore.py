@@ -150,7 +150,7 @@ def _restore(table: Table, past: Table, engine: Engine) -> Outcome:
     if refusal is not None:
         return Outcome(table, refusal=refusal)
     warnings = [FILES_MAY_BE_MISSING]
-    if past.vectors is not False and not past.on("delta.enableDeletionVectors"):
+    if past.vectors is not False and not past.is_on("delta.enableDeletionVectors"):
         known = past.vectors and table.vectors is False
         if known and engine.name is EngineName.DELTA_SPARK:
             return Outcome(table, refusal=_VECTORS)
@@ -205,14 +205,14 @@ def _restore_row_ids(table: Table, past: Table, protocol: Protocol) -> dict[str,
     domains = _merge_domains(table, past)
     if "rowTracking" not in protocol.supported:
         return {"domains": domains, "row_ids": False}
-    complete = table.on(ROW_TRACKING) and table.untracked is False
+    complete = table.is_on(ROW_TRACKING) and table.untracked is False
     if domains is not None and ROW_TRACKING_DOMAIN not in domains:
         # Restored files without row ids get new ones.
         domains = None
     return {
         "domains": domains,
         "row_ids": True if past.row_ids and table.row_ids else None,
-        "untracked": False if complete or not past.on(ROW_TRACKING) else None,
+        "untracked": False if complete or not past.is_on(ROW_TRACKING) else None,
     }
 
 

@@ -82,7 +82,7 @@ class RowStatement(NamedTuple):
         return self.removes and self.operation in ("UPDATE", "DELETE", "MERGE")
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
-        if self.removes and table.on("delta.appendOnly"):
+        if self.removes and table.is_on("delta.appendOnly"):
             refusal = Refusal(
                 "DELTA_CANNOT_MODIFY_APPEND_ONLY",
                 "the table is append-only",
@@ -98,7 +98,7 @@ class RowStatement(NamedTuple):
         commit = PredictedCommit(
             self.operation, table.protocol, sure=self.sure and not judged.unresolved and not by_row
         )
-        if self.removes and (table.vectors or table.on("delta.enableDeletionVectors")):
+        if self.removes and (table.vectors or table.is_on("delta.enableDeletionVectors")):
             # It may leave some rows, or remove the last ones.
             table = table._replace(vectors=None)
         if self.removes and table.row_ids:

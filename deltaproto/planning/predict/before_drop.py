@@ -144,7 +144,7 @@ def _remove_mapping(table: Table) -> BeforeDrop:
 
 
 def _remove_vectors(table: Table, engine: Engine) -> BeforeDrop:
-    writable = table.on("delta.enableDeletionVectors")
+    writable = table.is_on("delta.enableDeletionVectors")
     there = table.vectors
     operations: list[tuple[str, bool]] = []
     if writable or there is not False:
@@ -190,16 +190,16 @@ def _use_classic_checkpoints(table: Table) -> BeforeDrop:
 
 def _disable_timestamps(table: Table) -> BeforeDrop:
     there = [key for key in TIMESTAMPS_SINCE if key in table.configuration]
-    if not there and not table.on(TIMESTAMPS):
+    if not there and not table.is_on(TIMESTAMPS):
         return BeforeDrop(table)
     after = table.without_properties(*TIMESTAMPS_SINCE)
-    if table.on(TIMESTAMPS):
+    if table.is_on(TIMESTAMPS):
         after = after.with_properties({TIMESTAMPS: "false"})
     return BeforeDrop(after, ((_UNSET, True),), changed=True)
 
 
 def _rewrite_widened(table: Table, engine: Engine) -> BeforeDrop:
-    enabled = table.on("delta.enableTypeWidening")
+    enabled = table.is_on("delta.enableTypeWidening")
     if not enabled and table.widened is False:
         return BeforeDrop(table)
     sure = bool(table.widened)
@@ -236,9 +236,9 @@ def _refuse_geospatial(table: Table) -> BeforeDrop:
 
 
 def _disable_row_tracking(table: Table) -> BeforeDrop:
-    suspended = table.on(ROW_TRACKING_SUSPENDED)
+    suspended = table.is_on(ROW_TRACKING_SUSPENDED)
     there = table.row_ids
-    if suspended and not table.on(ROW_TRACKING) and there is False:
+    if suspended and not table.is_on(ROW_TRACKING) and there is False:
         return BeforeDrop(table)
     after = table.with_properties({ROW_TRACKING: "false", ROW_TRACKING_SUSPENDED: "true"})
     operations = [(_SET, not suspended or bool(there))]

@@ -54,9 +54,9 @@ def complete_enablement(before: Table, after: Table) -> Table:
 
     Source: Delta Spark 4.4's `InCommitTimestampUtils`.
     """
-    if not after.on(TIMESTAMPS):
+    if not after.is_on(TIMESTAMPS):
         return after
-    if not before.on(TIMESTAMPS):
+    if not before.is_on(TIMESTAMPS):
         # The values are the version and the time of this commit.
         return after.with_properties(dict.fromkeys(TIMESTAMPS_SINCE, "1"))
     stored = {
@@ -270,7 +270,7 @@ def validate_hudi(table: Table) -> Refusal | None:
     """Return why Hudi refuses the table, if it is one of the formats."""
     if "hudi" not in parse_formats(table.configuration.get(FORMATS, "")):
         return None
-    if table.on(_VECTORS):
+    if table.is_on(_VECTORS):
         return Refusal(
             _VIOLATION,
             f"{FORMATS} with hudi excludes deletion vectors",

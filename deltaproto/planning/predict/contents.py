@@ -34,7 +34,7 @@ def find_content_change(before: Table, after: Table) -> ContentChange:
     Common parts of both tables are not compared, because a planned table shows less than the log.
     If the columns are unknown, only those that the statements added are compared.
     """
-    tracked = before.untracked and (after.untracked is False or not after.on(ROW_TRACKING))
+    tracked = before.untracked and (after.untracked is False or not after.is_on(ROW_TRACKING))
     removed = frozenset({requirements.UNTRACKED_FILES} if tracked else _NONE)
     if _contents(before) == _contents(after):
         return ContentChange(after.added_hazards, removed)

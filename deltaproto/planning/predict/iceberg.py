@@ -39,18 +39,18 @@ _OTHER_PARTITIONS = "copy the table into one with different partition columns"
 
 def enabled_version(table: Table) -> int | None:
     """Return the lowest enabled version."""
-    return next((version for version, key in _KEYS if table.on(key)), None)
+    return next((version for version, key in _KEYS if table.is_on(key)), None)
 
 
 def complete_row_tracking(table: Table) -> Table:
     """Enable row tracking if IcebergCompatV3 requires it and it is not set."""
-    if table.on(KEY.format(3)) and ROW_TRACKING not in table.configuration:
+    if table.is_on(KEY.format(3)) and ROW_TRACKING not in table.configuration:
         return table.with_properties({ROW_TRACKING: "true"})
     return table
 
 
 def with_atomic_conversion(table: Table, engine: Engine) -> Table:
-    """Return the table with a property that Delta Spark stores beside an IcebergCompat version.
+    """Return the table with a property that Delta Spark stores with an IcebergCompat version.
 
     It does so in tables that it creates or replaces, and in REORG, but not in SET TBLPROPERTIES.
     """
@@ -68,7 +68,7 @@ def validate_change(
     are checked.
     """
     for version, key in _KEYS:
-        if after.on(key):
+        if after.is_on(key):
             found = next(_validate_version(before, after, version, engine, setting), None)
             if found is not None:
                 return found
@@ -117,13 +117,13 @@ def _validate_version(
 ) -> Iterator[Refusal]:
     """Yield refusals of a version to enable, in the order of Delta's checks."""
     name, key = f"icebergCompatV{version}", KEY.format(version)
-    schema, on = after.schema or Struct(()), before.on(key)
+    schema, on = after.schema or Struct(()), before.is_on(key)
     by_spark = engine.name is EngineName.DELTA_SPARK
     yield from _validate_properties(before, after, version)
     yield from _validate_types(schema, version, on=on)
     if version > 1 and by_spark:
         yield from _validate_partitions(after, schema, version)
-    if version < 3 and (before.on(_VECTORS) or after.on(_VECTORS)):
+    if version < 3 and (before.is_on(_VECTORS) or after.is_on(_VECTORS)):
         yield Refusal(
             _ERROR + "DELETION_VECTORS_SHOULD_BE_DISABLED",
             f"{name} excludes deletion vectors",
@@ -139,7 +139,7 @@ def _validate_version(
             f"{engine} does not enable {name} with its property",
             f"REORG TABLE … APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION = {version}))",
         )
-    if version == 3 and before.on(ROW_TRACKING):
+    if version == 3 and before.is_on(ROW_TRACKING):
         yield Refusal(
             "",
             f"Delta Spark does not enable {name} while row tracking is enabled",
@@ -164,14 +164,14 @@ def _validate_properties(before: Table, after: Table, version: int) -> Iterator[
             f"{name} excludes {ROW_TRACKING} = {tracking}",
             f"set {ROW_TRACKING} = true in the same statement",
         )
-    on = [each for each in VERSIONS if after.on(KEY.format(each))]
+    on = [each for each in VERSIONS if after.is_on(KEY.format(each))]
     if len(on) > 1:
-        first = next((each for each in on if before.on(KEY.format(each))), on[0])
+        first = next((each for each in on if before.is_on(KEY.format(each))), on[0])
         yield Refusal(
             _ERROR + "VERSION_MUTUAL_EXCLUSIVE",
             f"{' and '.join(f'icebergCompatV{each}' for each in on)} exclude each other",
             "icebergCompatV3 cannot be disabled; copy the table into one without it"
-            if before.on(KEY.format(3))
+            if before.is_on(KEY.format(3))
             else f"set {KEY.format(first)} = false in the same statement",
         )
 

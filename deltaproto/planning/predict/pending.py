@@ -224,7 +224,7 @@ def follow_metadata(before: Table, outcome: Outcome) -> Table:
     if any(each.sure for each in storing):
         after = after._replace(unmapped=False, uncounted=False)
     named = any(
-        (each.sure or not before.on(ROW_TRACKING)) and each.operation not in _KEEPS_REQUESTS
+        (each.sure or not before.is_on(ROW_TRACKING)) and each.operation not in _KEEPS_REQUESTS
         for each in storing
     )
     tracked = "rowTracking" in after.protocol.supported

@@ -192,7 +192,7 @@ def _validate_tracked_rows(before: Table, first: PredictedCommit) -> Refusal | N
     Only a legacy protocol allows that the feature is missing. Any metadata commit adds the feature
     and the names of the columns.
     """
-    if first.operation not in _READ_ROWS or not before.on(ROW_TRACKING):
+    if first.operation not in _READ_ROWS or not before.is_on(ROW_TRACKING):
         return None
     remedy = f"first: SET TBLPROPERTIES ('{ROW_TRACKING}' = 'true')"
     if "rowTracking" not in before.protocol.supported:
@@ -239,7 +239,7 @@ def find_untracked_files(table: Table, error: str, *, sure: bool = False) -> Ref
     Args:
         sure: the statement rewrites every file.
     """
-    if table.untracked is False or not table.on(ROW_TRACKING):
+    if table.untracked is False or not table.is_on(ROW_TRACKING):
         return None
     return Refusal(
         error,
@@ -255,7 +255,7 @@ def find_untracked_files(table: Table, error: str, *, sure: bool = False) -> Ref
 
 def _validate_suspended_tracking(before: Table, first: PredictedCommit) -> Refusal | None:
     """Refuse any commit while row tracking is both enabled and suspended."""
-    both = before.on(ROW_TRACKING) and before.on(ROW_TRACKING_SUSPENDED)
+    both = before.is_on(ROW_TRACKING) and before.is_on(ROW_TRACKING_SUSPENDED)
     if not both or "rowTracking" not in first.protocol.supported:
         return None
     return Refusal(
@@ -273,7 +273,7 @@ def _validate_enablement(before: Table, outcome: Outcome) -> Refusal | None:
     """
     stores = len(outcome.commits) == 1 or outcome.commits[0].operation in _STORE_PROPERTIES
     first = outcome.table if stores else before
-    if not (before.on(TIMESTAMPS) and first.on(TIMESTAMPS)):
+    if not (before.is_on(TIMESTAMPS) and first.is_on(TIMESTAMPS)):
         return None
     old, new = (
         sum(key in each.configuration for key in TIMESTAMPS_SINCE) for each in (before, first)

@@ -141,7 +141,7 @@ def _catalog_warnings(before: Table, after: Table) -> tuple[str, ...]:
 
 def _after_row_tracking(before: Table, after: Table) -> Table:
     """Update the table after row tracking: REORG treats its row ids as dropped columns."""
-    off = before.on(ROW_TRACKING) and not after.on(ROW_TRACKING)
+    off = before.is_on(ROW_TRACKING) and not after.is_on(ROW_TRACKING)
     if off and after.stray_columns is False and after.names_row_ids:
         return after._replace(stray_columns=None)
     return after
@@ -181,9 +181,9 @@ def _backfill_row_ids(table: Table, engine: Engine) -> tuple[Table, list[Predict
         after = arithmetic.enable_feature(table.protocol, "rowTracking", engine)
         table = table._replace(protocol=after)
         commits.append(PredictedCommit("UPGRADE PROTOCOL", after))
-    if not table.on(ROW_TRACKING) or table.untracked is not False:
+    if not table.is_on(ROW_TRACKING) or table.untracked is not False:
         # A table without files needs no backfill.
-        sure = table.on(ROW_TRACKING) and bool(table.untracked)
+        sure = table.is_on(ROW_TRACKING) and bool(table.untracked)
         commits.append(PredictedCommit(_BACKFILL, table.protocol, sure=sure))
     return table.with_new_files()._replace(untracked=False), commits
 

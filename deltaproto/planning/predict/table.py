@@ -169,7 +169,7 @@ class Table(NamedTuple):
             return wanted
         return next((key for key in self.configuration if key.lower() == wanted), None)
 
-    def on(self, key: str) -> bool:
+    def is_on(self, key: str) -> bool:
         """Return True if a boolean property is true."""
         return self.configuration.get(key, "").strip().lower() == "true"
 
@@ -298,7 +298,7 @@ class Table(NamedTuple):
 
         They have row ids as soon as row tracking is supported, whether or not it is enabled.
         """
-        if "rowTracking" not in self.protocol.supported or self.on(ROW_TRACKING_SUSPENDED):
+        if "rowTracking" not in self.protocol.supported or self.is_on(ROW_TRACKING_SUSPENDED):
             return self
         domains = self.domains
         if domains is not None and ROW_TRACKING_DOMAIN not in domains:
@@ -315,7 +315,7 @@ class Table(NamedTuple):
         """True if the change data feed is enabled."""
         rule = feature_catalog.feature_record("changeDataFeed").enablement
         assert isinstance(rule, PropertyIs)
-        return self.on(rule.key_in(self.configuration))
+        return self.is_on(rule.key_in(self.configuration))
 
     @property
     def managed(self) -> bool:
@@ -343,7 +343,7 @@ class Table(NamedTuple):
         """Return the table without column mapping, after rewriting every file."""
         plain = self.without_properties(MAPPING_MODE, MAX_COLUMN_ID)
         added = remaining_hazards(self.added_hazards, ("columnMapping",))
-        if not self.on("delta.randomizeFilePrefixes"):
+        if not self.is_on("delta.randomizeFilePrefixes"):
             added |= self.folder_hazards
         return plain._replace(
             vectors=False,

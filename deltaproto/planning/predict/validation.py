@@ -165,15 +165,15 @@ def _validate_row_tracking(
     after = table.with_properties(properties)
     if (
         {ROW_TRACKING, ROW_TRACKING_SUSPENDED} & {*properties}
-        and after.on(ROW_TRACKING)
-        and after.on(ROW_TRACKING_SUSPENDED)
+        and after.is_on(ROW_TRACKING)
+        and after.is_on(ROW_TRACKING_SUSPENDED)
     ):
         return Refusal(
             "DELTA_ROW_TRACKING_ILLEGAL_PROPERTY_COMBINATION",
             f"{ROW_TRACKING} and {ROW_TRACKING_SUSPENDED} exclude each other",
             f"set {ROW_TRACKING_SUSPENDED} = false",
         )
-    if properties.get(ROW_TRACKING, "").lower() != "true" or table.on(ROW_TRACKING):
+    if properties.get(ROW_TRACKING, "").lower() != "true" or table.is_on(ROW_TRACKING):
         return None
     if engine.name is EngineName.DELTA_SPARK and not engine.at_least(_BACKFILLS):
         return Refusal(

@@ -105,7 +105,7 @@ def permanent_losses(
 
 
 def _losses_by_drop(name: str, before: Table) -> Iterable[str]:
-    if name == "rowTracking" and (before.on(ROW_TRACKING) or before.row_ids):
+    if name == "rowTracking" and (before.is_on(ROW_TRACKING) or before.row_ids):
         yield "row ids and row commit versions are lost; re-enabling assigns new ones"
     if name == "columnMapping" and before.configuration.get(MAPPING_MODE, "").lower() == "id":
         yield "column mapping by id is lost: an existing table can only get mapping by name"

@@ -35,9 +35,9 @@ class PolicyError(UsageError):
         """Create the error for a fault and all further faults in the same file."""
         faults = sorted([fault, *fault.others], key=lambda each: each.position or Position(0, 0))
         first, *others = [cls(source, each.position, each.problem, each.hint) for each in faults]
-        return first.joined(others)
+        return first.merged_with(others)
 
-    def joined(self, others: Sequence[PolicyError]) -> PolicyError:
+    def merged_with(self, others: Sequence[PolicyError]) -> PolicyError:
         """Combine with other errors of the same file, each with its position and hint."""
         if others:
             self.lines = tuple(
@@ -75,7 +75,7 @@ class PolicyErrors:
             PolicyError: all of them.
         """
         if self._found:
-            raise self._found[0].joined(self._found[1:])
+            raise self._found[0].merged_with(self._found[1:])
 
 
 class Fault(Exception):

@@ -51,6 +51,6 @@ def examine(case: PolicyContext) -> Iterator[Finding]:
         yield RULE.finding(
             case.table,
             f"the isolation level changed since version {before.version}",
-            f"if intended, save a new baseline; otherwise see deltaproto history {case.word}",
+            f"if intended, save a new baseline; otherwise see deltaproto history {case.shell_name}",
             evidence=f"{levels_differ[0]} to {levels_differ[1]}, {span(before, now)}",
         )

@@ -47,7 +47,7 @@ def examine(case: PolicyContext) -> Iterator[Finding]:
         yield RULE.finding(
             case.table,
             f"{name} was added to the protocol since version {before.version}",
-            f"if intended, save a new baseline; otherwise see deltaproto history {case.word}",
+            f"if intended, save a new baseline; otherwise see deltaproto history {case.shell_name}",
             feature=name,
             evidence=_commit(changes, name) or span(before, now),
         )
@@ -64,7 +64,7 @@ def examine(case: PolicyContext) -> Iterator[Finding]:
             case.table,
             f"the protocol rose from {before.protocol} to {now.protocol} without a new feature"
             f"{_implying(implied)}",
-            f"see deltaproto history {case.word}",
+            f"see deltaproto history {case.shell_name}",
             evidence=", ".join(versions),
         )
 

@@ -40,7 +40,7 @@ def examine(case: PolicyContext) -> Iterator[Finding]:
         yield RULE.finding(
             case.table,
             f"{name} has come into use since version {before.version}",
-            f"if intended, save a new baseline; otherwise see deltaproto history {case.word}",
+            f"if intended, save a new baseline; otherwise see deltaproto history {case.shell_name}",
             feature=name,
             evidence=span(before, now),
         )

@@ -51,9 +51,9 @@ def check(subject: RuleContext) -> Iterator[Finding]:
     for trace, flaw in _FLAWS.items():
         if subject.state.traces.get(trace):
             metadata = subject.state.metadata
-            beside = requirements.BESIDE_BOOLEANS.get(flaw)
-            booleans = beside and _has_booleans(metadata.schema, metadata.partition_columns)
-            word = beside if beside and booleans else flaw
+            combined = requirements.WITH_BOOLEANS.get(flaw)
+            booleans = combined and _has_booleans(metadata.schema, metadata.partition_columns)
+            word = combined if combined and booleans else flaw
             yield RULE.finding(
                 subject.table,
                 f"{requirements.describe_hazard(word)}, and some clients fail",

@@ -45,7 +45,8 @@ def examine(case: PolicyContext) -> Iterator[Finding]:
             yield RULE.finding(
                 case.table,
                 f"{name} {what} since version {before.version}",
-                f"if intended, save a new baseline; otherwise see deltaproto history {case.word}",
+                f"if intended, save a new baseline; otherwise see deltaproto history "
+                f"{case.shell_name}",
                 feature=name,
                 evidence=span(before, now),
             )

@@ -50,13 +50,13 @@ def write_report(
 ) -> None:
     """Write the report; as text, with the width and, with `color`, the colors of `file`."""
     if format is not ReportFormat.TEXT:
-        file.write(rendered(overview, policy, format, most, now))
+        file.write(render_report(overview, policy, format, most, now))
         return
     made = document(overview, numbers(overview), policy, now)
     write_document(made, format, file, color=color)
 
 
-def rendered(
+def render_report(
     overview: Overview, policy: str | None, format: ReportFormat, most: int, now: datetime
 ) -> str:
     """Return the report as text; the page lists `most` tables, scan ages are relative to `now`."""

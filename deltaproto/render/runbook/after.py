@@ -20,7 +20,7 @@ from deltaproto.render.document.blocks import (
     Section,
     Tone,
 )
-from deltaproto.render.runbook.book import Book, RunbookEntry, codes, every
+from deltaproto.render.runbook.book import Book, RunbookEntry, as_code, join_names
 from deltaproto.render.runbook.groups import Group
 from deltaproto.render.runbook.phrases import Phrases
 
@@ -41,12 +41,12 @@ def _undo(book: Book, say: Phrases) -> Iterator[Block]:
         yield CodeBlock(book.command("apply", "--undo"), "shell")
     lines: list[Line] = []
     for group in book.changing_groups:
-        tables, stays = book.names(group.entries, say), group.first.stays
+        tables, stays = book.names(group.entries, say), group.first.lasting_changes
         point = group.plan.point_of_no_return
         if point is not None:
             lines.append(say.line("undo.none", table=tables, step=point))
         if stays:
-            features = every(codes(stays), say)
+            features = join_names(as_code(stays), say)
             lines.append(say.line("undo.partly", table=tables, features=features))
         elif point is None:
             lines.append(say.line("undo.full", table=tables))
@@ -56,7 +56,7 @@ def _undo(book: Book, say: Phrases) -> Iterator[Block]:
             if step.truncates:
                 lines.append(say.line("undo.history", table=tables, step=step.id))
     yield Bullets(lines)
-    if book.irreversible or any(entry.stays for entry in book.changing):
+    if book.irreversible or any(entry.lasting_changes for entry in book.changing):
         yield Paragraph(say.line("undo.copy"))
 
 
@@ -150,7 +150,9 @@ def verification(book: Book, say: Phrases) -> Section:
 def _ending(book: Book, group: Group[RunbookEntry], say: Phrases) -> Line:
     after = group.plan.protocol_after
     listed = sorted(after.supported) if after.uses_table_features else []
-    features = every(codes(listed), say) if listed else (say.text("verification.no_features"),)
+    features = (
+        join_names(as_code(listed), say) if listed else (say.text("verification.no_features"),)
+    )
     line = say.line("verification.expected", protocol=str(after), features=features)
     return (*book.names(group.entries, say), ": ", *line)
 

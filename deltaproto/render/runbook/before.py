@@ -25,7 +25,7 @@ from deltaproto.render.document.blocks import (
     Tone,
 )
 from deltaproto.render.named_tables import GROUPED_FROM
-from deltaproto.render.runbook.book import Book, RunbookEntry, codes, every
+from deltaproto.render.runbook.book import Book, RunbookEntry, as_code, join_names
 from deltaproto.render.runbook.phrases import Phrases
 from deltaproto.render.runbook.shell import command, is_plain
 
@@ -87,7 +87,7 @@ def stop(book: Book, say: Phrases) -> Iterator[Block]:
                         [
                             (engine,),
                             (who,),
-                            every(codes(exceptions), say),
+                            join_names(as_code(exceptions), say),
                             book.steps_of_tables(where, say),
                         ]
                         for (engine, who, exceptions), where in found.items()
@@ -199,7 +199,7 @@ def _ready(book: Book, say: Phrases) -> Iterator[Block]:
         yield CodeBlock(book.apply("--dry-run"), "shell")
     # Only items from the chapters above: a line that cannot be ticked is not a check.
     boxes = {
-        "people": any(entry.losing for entry in book.changing),
+        "people": any(entry.loses_access for entry in book.changing),
         "stopped": book.stops_writers,
         "source": any(entry.plan.features_removed for entry in book.changing),
         "backup": any(entry.needs_backup for entry in book.changing),

@@ -27,7 +27,7 @@ from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 from deltaproto.render.document.blocks import Code, Inline, Line, Link, listed
 from deltaproto.render.named_tables import GROUPED_FROM
-from deltaproto.render.plan_json import moments
+from deltaproto.render.plan_json import step_times
 from deltaproto.render.runbook.groups import Group, kind
 from deltaproto.render.runbook.phrases import Phrases
 from deltaproto.render.runbook.shell import command, is_plain
@@ -87,7 +87,7 @@ class RunbookEntry(NamedTuple):
         return tuple(gate for gate in self.failed if gate.name != IRREVERSIBLE)
 
     @property
-    def stays(self) -> tuple[str, ...]:
+    def lasting_changes(self) -> tuple[str, ...]:
         """The features whose rollback does not restore the original table.
 
         Dropping an added feature rewrites files or leaves checkpointProtection behind; so does
@@ -100,12 +100,12 @@ class RunbookEntry(NamedTuple):
         """True if a step is not fully reversible or rewrites files."""
         return bool(
             self.plan.point_of_no_return
-            or self.stays
+            or self.lasting_changes
             or any(step.rewrites.which is not Rewrite.NONE for step in self.plan.steps)
         )
 
     @property
-    def losing(self) -> bool:
+    def loses_access(self) -> bool:
         """True if a client of the plan loses access."""
         return any(is_worse(each) for each in self.clients)
 
@@ -230,9 +230,9 @@ class Book:
         first = next((n for n, step in enumerate(steps) if step.sql is not None), len(steps))
         known = [moment for moment in entry.planned.not_before[:first] if moment is not None]
         if not known:
-            return moments(steps, self.start_of(entry))
+            return step_times(steps, self.start_of(entry))
         begin = max(self.start_of(entry), *known)
-        later = moments(steps[first:], begin)
+        later = step_times(steps[first:], begin)
         return [(begin, None)] * first + [
             (begin if earliest is None else earliest, lost) for earliest, lost in later
         ]
@@ -271,7 +271,7 @@ class Book:
         """Return tables of this runbook: large groups as links to their sections, or by name."""
         left = dict.fromkeys(names)
         if len(left) < GROUPED_FROM:
-            return every(codes(left), say)
+            return join_names(as_code(left), say)
         if len(left) == self._table_count:
             return (say.text("tables.all", count=say.count("tables", len(left))),)
         links: list[Inline] = []
@@ -281,12 +281,14 @@ class Book:
                 text = say.text("tables.like", count=count, table=first)
                 links.append(Link(text, f"table-{number}"))
                 left = {name: None for name in left if name not in tables}
-        return every([*links, *codes(left)], say)
+        return join_names([*links, *as_code(left)], say)
 
     def steps_of_tables(self, found: Mapping[str, Sequence[str]], say: Phrases) -> Line:
         """Return tables of this runbook, each with some of its steps."""
         if len(found) < GROUPED_FROM:
-            return every((f"{name} ({', '.join(steps)})" for name, steps in found.items()), say)
+            return join_names(
+                (f"{name} ({', '.join(steps)})" for name, steps in found.items()), say
+            )
         tables: dict[str, list[str]] = {}
         for table, steps in found.items():
             tables.setdefault(", ".join(steps), []).append(table)
@@ -323,23 +325,23 @@ class Book:
         return "\n".join(lines)
 
 
-def leads(step: Step, steps: Sequence[Step]) -> bool:
+def is_leading_wait(step: Step, steps: Sequence[Step]) -> bool:
     """Return True if the step and every step before it have no statement (they only wait)."""
     return all(each.sql is None for each in steps[: steps.index(step) + 1])
 
 
-def every(parts: Iterable[Inline], say: Phrases) -> Line:
+def join_names(parts: Iterable[Inline], say: Phrases) -> Line:
     """Join all of the parts with commas."""
     known = list(parts)
     return listed(known, len(known), "") or (say.text("none"),)
 
 
-def codes(names: Iterable[str]) -> list[Inline]:
+def as_code(names: Iterable[str]) -> list[Inline]:
     """Return names as code."""
     return [Code(name) for name in names]
 
 
-def caution(plan: Plan) -> str | None:
+def reversibility_phrase(plan: Plan) -> str | None:
     """Return a phrase on whether a plan can be reverted; None if nothing changes."""
     if not plan.steps or plan.blocked:
         return None
@@ -353,6 +355,6 @@ def _stays(plan: Plan) -> tuple[str, ...]:
     return tuple(name for name in changed if not _leaves_without_trace(name))
 
 
-def known(feature: str) -> list[str]:
+def reenabling_causes(feature: str) -> list[str]:
     """Return the known causes that re-enable a dropped feature, ignoring session settings."""
     return list(reenables_itself(feature, {}))

@@ -26,9 +26,9 @@ from deltaproto.render.document.blocks import (
 )
 from deltaproto.render.plan_script import is_plain
 from deltaproto.render.plan_words import size
-from deltaproto.render.runbook.book import Book, RunbookEntry, known, leads
+from deltaproto.render.runbook.book import Book, RunbookEntry, is_leading_wait, reenabling_causes
 from deltaproto.render.runbook.groups import Group
-from deltaproto.render.runbook.overview import applying, concurrency, of_chapter, passed
+from deltaproto.render.runbook.overview import applying, concurrency, of_chapter, passed_gates
 from deltaproto.render.runbook.phrases import Phrases, when
 from deltaproto.render.runbook.shell import script
 from deltaproto.render.terminal import duration, run_length, single_line, width_of
@@ -107,7 +107,7 @@ def steps_of(book: Book, group: Group[RunbookEntry], number: int, say: Phrases) 
         (say.text("table.plan"), (Code(entry.planned.id),)),
         (say.text("table.version"), (str(plan.fingerprint.version),)),
     ]
-    gates = passed(entry, say)
+    gates = passed_gates(entry, say)
     facts: list[tuple[str, Line]] = [
         (say.text("table.goal"), (plan.goal_text,)),
         *([] if many else one),
@@ -122,7 +122,7 @@ def steps_of(book: Book, group: Group[RunbookEntry], number: int, say: Phrases) 
         yield Callout(Tone.WARNING, say.line("summary.incomplete"))
     if not (plan.steps or plan.blocked or plan.unmet):
         yield Callout(Tone.GOOD, say.line("table.nothing"))
-    texts = {text for name in plan.features_removed for text in known(name)}
+    texts = {text for name in plan.features_removed for text in reenabling_causes(name)}
     warnings = [text for text in plan.warnings if text not in texts]
     if warnings:
         yield Section(
@@ -186,7 +186,7 @@ def _step(
 ) -> Iterator[Block]:
     plan = group.plan
     if step.action is Action.WAIT:
-        if leads(step, plan.steps):
+        if is_leading_wait(step, plan.steps):
             yield Callout(Tone.NOTE, say.line("step.wait_on", time=when(earliest)))
             return
         hours, setting = duration(step.wait_hours), step.setting or ""

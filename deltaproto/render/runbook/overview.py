@@ -23,7 +23,7 @@ from deltaproto.render.document.blocks import (
     Tone,
 )
 from deltaproto.render.plan_words import concurrency_lines
-from deltaproto.render.runbook.book import Book, RunbookEntry, codes, every
+from deltaproto.render.runbook.book import Book, RunbookEntry, as_code, join_names
 from deltaproto.render.runbook.groups import Group
 from deltaproto.render.runbook.phrases import Phrases, when
 
@@ -65,12 +65,14 @@ def _summary(book: Book, say: Phrases) -> Iterator[Block]:
     for each in book.unplanned:
         unplanned.setdefault(each.message, []).append(each.table)
     for message, tables in unplanned.items():
-        line = say.line("summary.unplanned", table=every(codes(tables), say), message=message)
+        line = say.line(
+            "summary.unplanned", table=join_names(as_code(tables), say), message=message
+        )
         yield Callout(Tone.DANGER, line)
     yield Paragraph(say.line("summary.intro"))
     if book.irreversible:
         yield Callout(Tone.WARNING, say.line("summary.irreversible"))
-    elif any(entry.stays for entry in book.changing):
+    elif any(entry.lasting_changes for entry in book.changing):
         yield Callout(Tone.WARNING, say.line("summary.partly"))
     elif book.changing:
         yield Callout(Tone.GOOD, say.line("summary.reversible"))
@@ -95,8 +97,8 @@ def _row(book: Book, group: Group[RunbookEntry], say: Phrases) -> list[Line]:
         (plan.goal_text,),
         (str(before),),
         (str(after),),
-        every(codes(plan.features_removed), say),
-        every(codes(plan.features_added), say),
+        join_names(as_code(plan.features_removed), say),
+        join_names(as_code(plan.features_added), say),
         (steps,),
         (point or say.text("nothing"),),
     ]
@@ -126,7 +128,9 @@ def _clients(book: Book, say: Phrases) -> Iterator[Block]:
         yield Callout(Tone.WARNING, say.line("clients.unseen" if from_log else "clients.none"))
     elif from_log:
         seen = dict.fromkeys(each.client for entry in from_log for each in entry.clients)
-        yield Callout(Tone.WARNING, say.line("clients.seen", clients=every(codes(seen), say)))
+        yield Callout(
+            Tone.WARNING, say.line("clients.seen", clients=join_names(as_code(seen), say))
+        )
     if checked and undeclared:
         line = say.line("clients.unasked", tables=book.names(undeclared, say))
         yield Callout(Tone.WARNING, line)
@@ -195,7 +199,7 @@ def _row_of(book: Book, change: AccessChange, say: Phrases) -> list[Line]:
         (", ".join(change.access),),
         (str(change.before),),
         (str(change.after),),
-        every(codes(change.because), say),
+        join_names(as_code(change.because), say),
         book.tables(change.tables, say),
     ]
 
@@ -238,7 +242,7 @@ def of_chapter(book: Book, group: Group[RunbookEntry], say: Phrases) -> Iterator
     yield Bullets([_gate("gates.gate", gate, say) for gate in failed])
 
 
-def passed(entry: RunbookEntry, say: Phrases) -> Line | None:
+def passed_gates(entry: RunbookEntry, say: Phrases) -> Line | None:
     """Return the gates that a plan passes; None if no gate was evaluated."""
     found = [gate.name for gate in entry.gates or () if gate.passed]
     return say.line("gates.engine", gates=", ".join(found)) if found else None

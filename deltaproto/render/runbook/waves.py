@@ -28,7 +28,7 @@ from deltaproto.render.document.blocks import (
     Tone,
 )
 from deltaproto.render.overview.chart import Period, timeline
-from deltaproto.render.runbook.book import Book, RunbookEntry, codes, every
+from deltaproto.render.runbook.book import Book, RunbookEntry, as_code, join_names
 from deltaproto.render.runbook.commands import chapter_title
 from deltaproto.render.runbook.overview import change_line, client_changes
 from deltaproto.render.runbook.phrases import Phrases, when
@@ -157,7 +157,7 @@ def _wave(book: Book, wave: WaveTimes, folder: str, say: Phrases, *, last: bool)
     entries = _entries(book, wave)
     losing = [change for change in client_changes(entries) if change.worse]
     clients = dict.fromkeys(each.client for entry in entries for each in entry.clients)
-    told = [say.line("rollout.tell", clients=every(codes(clients), say))] if clients else []
+    told = [say.line("rollout.tell", clients=join_names(as_code(clients), say))] if clients else []
     yield FactList(
         [
             (say.text("head.starts"), (when(wave.start),)),
@@ -202,7 +202,7 @@ def _groups(book: Book, entries: Sequence[RunbookEntry], say: Phrases) -> Iterat
         if inside:
             yield [
                 (Link(chapter_title(group, say), f"table-{number}"),),
-                every(codes(dict.fromkeys(entry.plan.table for entry in inside)), say),
+                join_names(as_code(dict.fromkeys(entry.plan.table for entry in inside)), say),
                 (group.plan.point_of_no_return or say.text("nothing"),),
             ]
 

@@ -77,7 +77,7 @@ def _chapters(book: Book, say: Phrases) -> Iterator[Section]:
     yield sign_off(say)
 
 
-def rendered(book: Book, say: Phrases, format: RunbookFormat) -> str:
+def render_runbook(book: Book, say: Phrases, format: RunbookFormat) -> str:
     """Return the runbook as text."""
     document = runbook(book, say)
     return document_text(document, html=format is RunbookFormat.HTML, words=say.words)
@@ -86,7 +86,7 @@ def rendered(book: Book, say: Phrases, format: RunbookFormat) -> str:
 _WHOLE = ("<!doctype", "<html")
 
 
-def filled(path: str, book: Book, say: Phrases, format: RunbookFormat) -> str:
+def fill_template(path: str, book: Book, say: Phrases, format: RunbookFormat) -> str:
     """Render the template at `path` with a runbook; HTML without its own page is put into ours.
 
     Raises:

@@ -26,7 +26,7 @@ class StorageRefusal(NamedTuple):
     cause: str
     hint: str
 
-    def on(self, uri: str) -> TableError:
+    def as_error(self, uri: str) -> TableError:
         """Return the error for the table or folder at `uri`."""
         if self.code is ErrorCode.NOT_FOUND:
             return TableError(

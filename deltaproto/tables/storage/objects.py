@@ -241,7 +241,7 @@ def translate_store_errors(uri: str, options: Mapping[str, str]) -> Iterator[Non
     try:
         yield
     except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as error:
-        raise (classify_refusal(str(error)) or DENIED).on(uri) from None
+        raise (classify_refusal(str(error)) or DENIED).as_error(uri) from None
     except (exceptions.NotFoundError, FileNotFoundError):
         raise TableError(
             ErrorCode.NOT_FOUND, f"{uri} does not exist", "check the bucket and the path"
@@ -260,7 +260,7 @@ def _classify_error(uri: str, error: BaseException, options: Mapping[str, str]) 
     if refused is None and not timed_out:
         refused = classify_connection(" ".join(f"{text} {state}".split()))
     if refused is not None:
-        return refused.on(uri)
+        return refused.as_error(uri)
     return TableError(
         ErrorCode.TIMEOUT if timed_out else ErrorCode.STORAGE,
         f"cannot read {uri}: {_short(Redactor(options)(text[:_MOST_EXAMINED]))}",

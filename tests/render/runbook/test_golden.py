@@ -22,7 +22,7 @@ from deltaproto.policy.document.model import Window
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.render.runbook.book import Book, RunbookEntry
 from deltaproto.render.runbook.phrases import english, phrases
-from deltaproto.render.runbook.write import RunbookFormat, rendered
+from deltaproto.render.runbook.write import RunbookFormat, render_runbook
 from tests.conftest import Ran
 from tests.render.runbook.ten import CASES, Case, mapped, planned
 from tests.support.logs import Log, add, commit_info
@@ -77,13 +77,13 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_one_plan(
     case: Case, tmp_path: Path, cli: Callable[..., Ran], golden: SnapshotAssertion
 ) -> None:
-    made = rendered(book(planned(case, cli)), phrases("en"), RunbookFormat.MARKDOWN)
+    made = render_runbook(book(planned(case, cli)), phrases("en"), RunbookFormat.MARKDOWN)
     assert settled(made, tmp_path) == golden
 
 
 def test_all_of_them(tmp_path: Path, cli: Callable[..., Ran], golden: SnapshotAssertion) -> None:
     files = [planned(case, cli) for case in CASES]
-    made = rendered(book(*files, policy="policy.yaml"), phrases("en"), RunbookFormat.MARKDOWN)
+    made = render_runbook(book(*files, policy="policy.yaml"), phrases("en"), RunbookFormat.MARKDOWN)
     assert settled(made, tmp_path) == golden
 
 
@@ -98,7 +98,7 @@ def test_tables_that_are_alike(
             log.commit(version, commit_info(), add(f"{version}.parquet", size=1 << 20))
     words = ("--drop", "columnMapping", "--format", "json", "-o", "plans.json")
     assert cli("plan-downgrade", *(f"tables/t{n}" for n in range(3)), *words).code == 0
-    made = rendered(book(Path("plans.json")), phrases("en"), RunbookFormat.MARKDOWN)
+    made = render_runbook(book(Path("plans.json")), phrases("en"), RunbookFormat.MARKDOWN)
     assert settled(made, tmp_path) == golden
 
 

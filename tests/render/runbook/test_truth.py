@@ -14,7 +14,7 @@ from deltaproto.execution.plan_file import LoadedPlan, load_plans
 from deltaproto.planning.plan import ClientChange
 from deltaproto.render.runbook.book import Book, RunbookEntry
 from deltaproto.render.runbook.phrases import phrases
-from deltaproto.render.runbook.write import RunbookFormat, rendered
+from deltaproto.render.runbook.write import RunbookFormat, render_runbook
 from tests.conftest import Ran
 from tests.render.runbook.ten import CASES, planned
 from tests.support.logs import Log, commit_info, metadata, protocol
@@ -40,7 +40,7 @@ def one(cli: Cli) -> Callable[[str], LoadedPlan]:
 
 def told(*plans: LoadedPlan, start: float = START) -> str:
     book = Book([RunbookEntry(plan) for plan in plans], (), ("plans",), start, START)
-    return rendered(book, phrases("en"), RunbookFormat.MARKDOWN)
+    return render_runbook(book, phrases("en"), RunbookFormat.MARKDOWN)
 
 
 def moved(plan: LoadedPlan, location: str) -> LoadedPlan:
@@ -111,7 +111,7 @@ class TestManyTables:
         book = Book(
             [RunbookEntry(each) for each in plans], (), ("plans",), START, START, "policy.yaml"
         )
-        out = rendered(book, phrases("en"), RunbookFormat.MARKDOWN)
+        out = render_runbook(book, phrases("en"), RunbookFormat.MARKDOWN)
         assert out.count("cp -a -- ") == 60
         for command in ("inspect - --reader all", "check - --policy policy.yaml", "inspect -"):
             (listing,) = re.findall(
