@@ -218,8 +218,8 @@ class Inventory:
                 raise no_tables_error(f"scan {each.scan_id}")
         reader.require_whole(*pair)
         left = find_uncompared_scans(reader, self.location, self._storage)
-        detective = CommitAttributor(self._storage, pair.now.roots) if commits else None
-        changes = tuple(reader.drift(pair, detective))
+        attributor = CommitAttributor(self._storage, pair.now.roots) if commits else None
+        changes = tuple(reader.drift(pair, attributor))
         return Drift(pair, changes, () if until else tuple(left))
 
     def report(

@@ -65,8 +65,8 @@ def run(values: Mapping[str, Any]) -> int:
         )
         unsearched = unsearched_notices(values["inventory"], dict.fromkeys(scans))
         NOTICES.extend((*old, *left, *unsearched))
-        detective = None if values["no_commits"] else CommitAttributor(storage, scans.now.roots)
-        changes = inventory.drift(scans, detective)
+        attributor = None if values["no_commits"] else CommitAttributor(storage, scans.now.roots)
+        changes = inventory.drift(scans, attributor)
         color = not values["no_color"]
         write_drift(scans, changes, counts, values["format"], file, now, color=color)
     if values["format"] is Format.JSONL:

@@ -99,17 +99,17 @@ def _read_inventory_inputs(
     from deltaproto.fleet.inventory_queries import LocalInventoryQueries
 
     storage = options.storage_options(values)
-    questions = LocalInventoryQueries(open_inventory_tables(name, storage))
-    state = select_newest_state(questions, values["scan"])
+    queries = LocalInventoryQueries(open_inventory_tables(name, storage))
+    state = select_newest_state(queries, values["scan"])
     # Otherwise plan nothing: it is unknown which rows are missing or duplicated.
-    require_current(name, questions, state, values["scan"], storage)
+    require_current(name, queries, state, values["scan"], storage)
     now, days = datetime.now(UTC), parse_max_age(values)
     for notice in build_scan_notices(name, state, now, days).texts:
         warn(notice)
     for scan in state.contributing:
         old = next(iter(old_scan_warnings(name, (scan,), now, days)), None)
         for table, location, found in rows_for_plans.read_plan_inputs(
-            questions, scan, values["where"], old
+            queries, scan, values["where"], old
         ):
             if state.is_newest(scan, location):
                 yield table, found

@@ -110,16 +110,16 @@ def _list_tables(request: ScanRequest, values: Mapping[str, Any]) -> int:
     from deltaproto.render.scan import write_table_list
 
     options.refuse_overwrite(values["output"], values["list"])
-    passed, entries = SkippedPlaces(), CatalogEntries()
+    skipped, entries = SkippedPlaces(), CatalogEntries()
     threads = request.parallel or THREADS
-    found = discover_tables(request.source, request.storage_options, threads, passed, entries)
+    found = discover_tables(request.source, request.storage_options, threads, skipped, entries)
     with options.open_output(values["output"]) as file:
         unseen = write_table_list(chain(*found), values["format"], file, entries.renamed())
-    note_other_names(entries, passed)
+    note_other_names(entries, skipped)
     for place in unseen:
         hint = f" ({place.error.hint})" if place.error.hint else ""
         warn(f"{place.place}: {place.error.message.removeprefix(f'{place.place}: ')}{hint}")
-    for note in passed.notes():
+    for note in skipped.notes():
         warn(note)
     return int(ExitCode.UNREADABLE if unseen else ExitCode.OK)
 

@@ -33,11 +33,11 @@ _Page = list[CatalogTable] | None
 
 
 def tables_in(
-    root: Location, options: Mapping[str, str], passed: SkippedPlaces, entries: CatalogEntries
+    root: Location, options: Mapping[str, str], skipped: SkippedPlaces, entries: CatalogEntries
 ) -> Iterator[DiscoveredTable | UnreadablePlace]:
     """Yield every Delta table at or below a catalog's address, lazily.
 
-    `passed` receives lines about what was skipped, and how often the catalog limited the rate;
+    `skipped` receives lines about what was skipped, and how often the catalog limited the rate;
     `entries` the catalog's client. An address without Delta tables, and every part that cannot be
     listed, is an unreadable place.
     """
@@ -47,7 +47,7 @@ def tables_in(
     except TableError as error:
         yield UnreadablePlace(address, error)
         return
-    passed.add_lines(lambda: _notes(address, client))
+    skipped.add_lines(lambda: _notes(address, client))
     entries.clients.setdefault(catalog_server(address), []).append(client)
     requested = len(parse_name(root.name)) == client.depth
     empty = True

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 _TEXTS = ("rule", "severity", "message", "hint", "feature", "client", "evidence")
 
 
-def note_other_names(entries: CatalogEntries, passed: SkippedPlaces) -> None:
+def note_other_names(entries: CatalogEntries, skipped: SkippedPlaces) -> None:
     """Count the names of tables other than the one that outputs show."""
     for _, names in entries.renamed():
         for name in names[1:]:
-            passed.add(PlaceKind.RENAMED, name)
+            skipped.add(PlaceKind.RENAMED, name)
 
 
 class CatalogFinding(NamedTuple):

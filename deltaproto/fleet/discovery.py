@@ -86,12 +86,12 @@ def discover_tables(
     source: DiscoverySource,
     options: Mapping[str, str],
     parallel: int,
-    passed: SkippedPlaces | None = None,
+    skipped: SkippedPlaces | None = None,
     entries: CatalogEntries | None = None,
 ) -> SplitTables:
     """Find the tables lazily; each location once.
 
-    `passed` counts places that are not searched, and links out of the roots. `entries` receives
+    `skipped` counts places that are not searched, and links out of the roots. `entries` receives
     every catalog entry, including entries of locations that were found before.
 
     Raises:
@@ -110,8 +110,8 @@ def discover_tables(
             listed.append(entry)
     seen: set[str] = set()
     own = _inventory_folder(source)
-    chosen, passed = source.selection, SkippedPlaces() if passed is None else passed
-    passed.leave_out(own)
+    chosen, skipped = source.selection, SkippedPlaces() if skipped is None else skipped
+    skipped.leave_out(own)
     on_disk = [_real_location(root) for root in roots if root.path is not None]
     apart = (
         {normalize_location(root.uri) for root in roots if root.path is None}
@@ -126,7 +126,7 @@ def discover_tables(
             from deltaproto.fleet.object_store import tables_under
 
             others = apart - {normalize_location(uri)}
-            yield from tables_under(uri, options, chosen, parallel, others, own, passed)
+            yield from tables_under(uri, options, chosen, parallel, others, own, skipped)
 
     def all_of(
         remote: bool, walked: Iterable[DiscoveredTable | UnreadablePlace]
@@ -140,7 +140,7 @@ def discover_tables(
         from deltaproto.fleet.catalog_roots import tables_in
 
         for root in catalogs:
-            found = map(_resolve_links, tables_in(root, options, passed, entries))
+            found = map(_resolve_links, tables_in(root, options, skipped, entries))
             host = catalog_server(root.uri)
             entries.begin(host)
             yield from _deduplicate(_collect(found, own, entries, host), seen, own, remember=True)
@@ -154,7 +154,7 @@ def discover_tables(
 
     return SplitTables(
         not_empty(named() if catalogs else iter(())),
-        not_empty(all_of(False, on_disk_under(on_disk, chosen, own, passed))),
+        not_empty(all_of(False, on_disk_under(on_disk, chosen, own, skipped))),
         not_empty(all_of(True, stored())),
     )
 

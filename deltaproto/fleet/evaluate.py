@@ -149,7 +149,7 @@ def check_error_row(row: Mapping[str, Any], checker: Checker) -> TableCheck:
 
 
 def check_rows(
-    questions: InventoryQueries, scan: PastScan, checker: Checker, more: Iterable[str] = ()
+    queries: InventoryQueries, scan: PastScan, checker: Checker, more: Iterable[str] = ()
 ) -> Iterator[tuple[Mapping[str, Any], TableCheck]]:
     """Yield every table of the scan with its check, by location, then those it could not read.
 
@@ -159,9 +159,9 @@ def check_rows(
     Raises:
         TableError: when the inventory cannot be read.
     """
-    for row in read_table_rows(questions, scan, more=more):
+    for row in read_table_rows(queries, scan, more=more):
         yield row, check_row(row, checker)
-    for row in read_error_rows(questions, scan):
+    for row in read_error_rows(queries, scan):
         yield row, check_error_row(row, checker)
 
 

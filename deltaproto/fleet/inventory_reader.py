@@ -47,11 +47,11 @@ class ScanLister(Interface):
 class InventoryReader(ABC):
     """An inventory that can be queried, with one engine."""
 
-    def __init__(self, questions: InventoryQueries) -> None:
-        self.scans = questions.scans
-        self.places = questions.places
-        self.require_whole = questions.require_whole
-        self._shared = questions
+    def __init__(self, queries: InventoryQueries) -> None:
+        self.scans = queries.scans
+        self.places = queries.places
+        self.require_whole = queries.require_whole
+        self._shared = queries
 
     def checked(
         self, scan: PastScan, checker: Checker, state: NewestState | None = None
@@ -112,7 +112,7 @@ class InventoryReader(ABC):
         yield pa.RecordBatch.from_pylist([*self._shared.rows(query, (table,), where)], schema)
 
     @abstractmethod
-    def drift(self, pair: ScanPair, detective: CommitAttributor | None) -> Iterator[Difference]:
+    def drift(self, pair: ScanPair, attributor: CommitAttributor | None) -> Iterator[Difference]:
         """Yield every change between two scans, by location."""
 
     @abstractmethod
@@ -134,13 +134,13 @@ class _LocalInventory(InventoryReader):
     def __init__(self, inventory: InventoryTables) -> None:
         from deltaproto.fleet.inventory_queries import LocalInventoryQueries
 
-        self._inventory, self._questions = inventory, LocalInventoryQueries(inventory)
-        super().__init__(self._questions)
+        self._inventory, self._queries = inventory, LocalInventoryQueries(inventory)
+        super().__init__(self._queries)
 
-    def drift(self, pair: ScanPair, detective: CommitAttributor | None) -> Iterator[Difference]:
+    def drift(self, pair: ScanPair, attributor: CommitAttributor | None) -> Iterator[Difference]:
         from deltaproto.fleet.drift.query import find_drift
 
-        return find_drift(self._questions, pair, detective)
+        return find_drift(self._queries, pair, attributor)
 
     def counted(self, scan: PastScan, checker: Checker) -> PolicyTally:
         from deltaproto.fleet.evaluate import PolicyTally
@@ -160,7 +160,7 @@ class _LocalInventory(InventoryReader):
     ) -> Iterator[tuple[Mapping[str, Any], TableCheck]]:
         from deltaproto.fleet.evaluate import check_rows
 
-        return check_rows(self._questions, scan, checker, more)
+        return check_rows(self._queries, scan, checker, more)
 
 
 class _SparkInventory(InventoryReader):
@@ -169,13 +169,13 @@ class _SparkInventory(InventoryReader):
         from deltaproto.tables.session import spark_session
 
         self._session, self._where = spark_session(spark), where
-        self._questions = SparkInventoryQueries(self._session, where)
-        super().__init__(self._questions)
+        self._queries = SparkInventoryQueries(self._session, where)
+        super().__init__(self._queries)
 
-    def drift(self, pair: ScanPair, detective: CommitAttributor | None) -> Iterator[Difference]:
+    def drift(self, pair: ScanPair, attributor: CommitAttributor | None) -> Iterator[Difference]:
         from deltaproto.fleet.spark_questions import read_differences
 
-        return read_differences(self._questions.drift(pair, detective, ordered=True))
+        return read_differences(self._queries.drift(pair, attributor, ordered=True))
 
     def counted(self, scan: PastScan, checker: Checker) -> PolicyTally:
         return self._checks(scan, checker).tally()
@@ -193,7 +193,7 @@ class _SparkInventory(InventoryReader):
     def _checks(self, scan: PastScan, checker: Checker) -> SparkChecks:
         from deltaproto.fleet.spark_checks import SparkChecks
 
-        return SparkChecks(self._questions, scan, checker)
+        return SparkChecks(self._queries, scan, checker)
 
 
 def open_inventory_reader(

@@ -27,13 +27,13 @@ def tables_under(
     roots: Sequence[str],
     selection: FolderSelection,
     own: str | None = None,
-    passed: SkippedPlaces | None = None,
+    skipped: SkippedPlaces | None = None,
 ) -> Iterator[DiscoveredTable | UnreadablePlace]:
     """Find every table at or below the absolute paths.
 
     A folder with a `_delta_log` is a table, even if that is a broken link. The rest of such a
     folder is searched except for its partitions; unless it is a root, only within limits. Only
-    folders directly in a table or in a partition are partitions, and none that has a log. `passed`
+    folders directly in a table or in a partition are partitions, and none that has a log. `skipped`
     counts what was not searched.
     Links to folders are followed, each target once; tables there have their real path. If the
     selection is `flat`, no table is returned twice; otherwise it may be, with the same path. A
@@ -42,7 +42,7 @@ def tables_under(
     Args:
         own: path of the inventory with a slash at the end; its tables do not count.
     """
-    walk = _Walk(roots, selection, SkippedPlaces() if passed is None else passed)
+    walk = _Walk(roots, selection, SkippedPlaces() if skipped is None else skipped)
     all_empty, sharing = True, []
     for root in dict.fromkeys(roots):
         walk.shared, empty = False, True
@@ -65,8 +65,8 @@ class _Table:
         limited: False for a root, which is searched without limits.
     """
 
-    def __init__(self, path: str, passed: SkippedPlaces, *, limited: bool) -> None:
-        self.path, self._limited, self._passed = path, limited, passed
+    def __init__(self, path: str, skipped: SkippedPlaces, *, limited: bool) -> None:
+        self.path, self._limited, self._skipped = path, limited, skipped
         self._entries, self._folders = _MOST_ENTRIES, _MOST_FOLDERS
         self.open = True
         """whether its folder is still searched"""
@@ -96,7 +96,7 @@ class _Table:
     def _within(self, left: int) -> bool:
         if self._limited and left < 0 and self.open:
             self.open = False
-            self._passed.add(PlaceKind.INSIDE, self.path)
+            self._skipped.add(PlaceKind.INSIDE, self.path)
         return self.open
 
 
@@ -162,10 +162,10 @@ class _Walk:
     """Walks trees that may contain each other or link to each other."""
 
     def __init__(
-        self, roots: Sequence[str], selection: FolderSelection, passed: SkippedPlaces
+        self, roots: Sequence[str], selection: FolderSelection, skipped: SkippedPlaces
     ) -> None:
         self._selection = selection
-        self._passed = passed
+        self._skipped = skipped
         self._roots = [f"{root.rstrip('/')}/" for root in roots]
         self._starts = {root: _Start("", False, root) for root in roots}
         self._root = ""
@@ -197,7 +197,7 @@ class _Walk:
                 continue
             listing = _Listing(path)
             if listing.has_log:
-                table = _Table(path, self._passed, limited=bool(below))
+                table = _Table(path, self._skipped, limited=bool(below))
                 if self._selection.includes(below):
                     yield DiscoveredTable(path, path)
             if table is not None:
@@ -224,7 +224,7 @@ class _Walk:
             if link:
                 link_path, folder = folder, _target(folder)
                 if not _below(folder, self._roots):
-                    self._passed.add(PlaceKind.OUTSIDE, link_path, f"{link_path} -> {folder}")
+                    self._skipped.add(PlaceKind.OUTSIDE, link_path, f"{link_path} -> {folder}")
             start = self._starts.get(folder)
             if start is None and link and self._selection.flat:
                 start = self._reaching(folder)
@@ -239,10 +239,10 @@ class _Walk:
         if self._selection.hides(below):
             in_table = parent.table is not None
             if self._selection.hides(below, in_table=in_table) or _has_log(folder):
-                self._passed.add(PlaceKind.HIDDEN, folder)
+                self._skipped.add(PlaceKind.HIDDEN, folder)
         elif not self._selection.excludes(below):
             assert parent.table is not None
-            self._passed.add_partition(parent.table.path, folder)
+            self._skipped.add_partition(parent.table.path, folder)
 
     def _enters(self, folder: str, below: str, *, in_table: bool) -> bool:
         """Return True if a folder is searched; no partition of a table has a log of its own."""
@@ -289,7 +289,7 @@ class _Walk:
                 if entry.name != LOG_FOLDER:
                     found.append((entry.name, link))
             elif link and not os.path.exists(entry.path):
-                self._passed.add(PlaceKind.NOWHERE, entry.path)
+                self._skipped.add(PlaceKind.NOWHERE, entry.path)
         return found
 
 

@@ -45,20 +45,20 @@ def tables_under(
     parallel: int,
     apart: Collection[str] = (),
     own: str | None = None,
-    passed: SkippedPlaces | None = None,
+    skipped: SkippedPlaces | None = None,
 ) -> Iterator[DiscoveredTable | UnreadablePlace]:
     """Find every table at or below the URI `root`, with `parallel` requests at a time.
 
     The places `apart` (from `normalize_location`) are skipped. Tables are not searched for other
     tables, because this would list their data files; a root that is a table is searched except for
-    its partitions. `passed` counts the tables that were not searched, and hidden folders. A root
+    its partitions. `skipped` counts the tables that were not searched, and hidden folders. A root
     without tables is an error. Tables below `own`, the inventory's place with a slash, do not
     count.
 
     Raises:
         StoreGoneError: when several folders in a row fail because the store does not answer.
     """
-    walk = _Walk(root, options, selection, apart, SkippedPlaces() if passed is None else passed)
+    walk = _Walk(root, options, selection, apart, SkippedPlaces() if skipped is None else skipped)
     taken = False
     with reader_pool(parallel) as pool:
         waiting: set[Future[_Answers]] = set()
@@ -107,10 +107,10 @@ class _Walk:
         options: Mapping[str, str],
         selection: FolderSelection,
         apart: Collection[str],
-        passed: SkippedPlaces,
+        skipped: SkippedPlaces,
     ) -> None:
         self._root, self._options, self._selection = root, options, selection
-        self._apart, self._passed = apart, passed
+        self._apart, self._skipped = apart, skipped
         self._health = StoreHealth()
         self._pending = [_Folder("")]
         self._groups: list[list[_Folder]] = []
@@ -161,7 +161,7 @@ class _Walk:
                 self._root_is_table = True
                 self._of_root.append(_Folder("", in_table=True))
             elif isinstance(seen, DiscoveredTable):
-                self._passed.add(PlaceKind.INSIDE, seen.location)
+                self._skipped.add(PlaceKind.INSIDE, seen.location)
             if isinstance(seen, UnreadablePlace) or self._selection.includes(folder.below):
                 yield seen
 
@@ -173,9 +173,9 @@ class _Walk:
             uri = _uri(self._root, name)
             if not selection.enters(name, in_table=parent.in_table):
                 if selection.hides(name, in_table=self._root_is_table):
-                    self._passed.add(PlaceKind.HIDDEN, uri)
+                    self._skipped.add(PlaceKind.HIDDEN, uri)
                 elif not selection.hides(name) and not selection.excludes(name):
-                    self._passed.add_partition(_uri(self._root, ""), uri)
+                    self._skipped.add_partition(_uri(self._root, ""), uri)
             elif normalize_location(uri) in self._apart:
                 self.left_to_another = True
             else:

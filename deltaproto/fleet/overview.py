@@ -121,7 +121,7 @@ class CheckedRows(Interface):
 
 
 def build_overview(
-    questions: InventoryQueries,
+    queries: InventoryQueries,
     state: NewestState,
     checker: Checker,
     drift: Callable[[ScanPair, None], Iterable[Difference]],
@@ -133,12 +133,12 @@ def build_overview(
         TableError: when the inventory cannot be read.
         TableError: corrupt-log, when a compared scan lacks rows.
     """
-    scan, known = state.scans[0], questions.scans()
+    scan, known = state.scans[0], queries.scans()
     pairs = [
         pair for part in state.contributing if (pair := _previous_pair(known, part)) is not None
     ]
     changes = []
-    questions.require_whole(*(pair.before for pair in pairs))
+    queries.require_whole(*(pair.before for pair in pairs))
     for pair in pairs:
         changes += [
             change for change in drift(pair, None) if state.is_newest(pair.now, change.location)
@@ -154,7 +154,7 @@ def build_overview(
         state.contributing,
         sorted(found.tables, key=lambda table: table.location),
         sorted(found.unread, key=lambda table: table.location),
-        _past_figures(questions, known[: known.index(scan) + 1], state),
+        _past_figures(queries, known[: known.index(scan) + 1], state),
         pairs,
         sorted(changes, key=lambda change: change.location),
         of_policy.findings if of_policy else (),
@@ -235,7 +235,7 @@ def _build_row(
 
 
 def _past_figures(
-    questions: InventoryQueries, scans: Sequence[PastScan], state: NewestState
+    queries: InventoryQueries, scans: Sequence[PastScan], state: NewestState
 ) -> list[ScanFigures]:
     """Return the fleet after each of the last scans, combined by root like the newest state."""
     if len(state.scans) == 1:
@@ -245,8 +245,8 @@ def _past_figures(
     if len(state.scans) == 1:
         parts = [each[:1] for each in parts]
     alone = [each[0] for each in parts if len(each) == 1]
-    protocols = _count_versions(questions, alone)
-    rows = _ProtocolRows(questions)
+    protocols = _count_versions(queries, alone)
+    rows = _ProtocolRows(queries)
     found = [
         ScanFigures(
             each[0],
@@ -256,12 +256,12 @@ def _past_figures(
         for each in parts
     ]
     # Only the first one is compared with the newest.
-    first = _count_features(questions, parts[0]) if len(parts[0]) == 1 else rows.features(parts[0])
+    first = _count_features(queries, parts[0]) if len(parts[0]) == 1 else rows.features(parts[0])
     return [found[0]._replace(features=first), *found[1:]]
 
 
 def _count_versions(
-    questions: InventoryQueries, scans: Sequence[PastScan]
+    queries: InventoryQueries, scans: Sequence[PastScan]
 ) -> dict[str, Counter[tuple[int, int]]]:
     found: dict[str, Counter[tuple[int, int]]] = {}
     if not scans:
@@ -269,30 +269,30 @@ def _count_versions(
     wanted = ", ".join(sql_literal(scan.scan_id) for scan in scans)
     query = (
         "SELECT scan_id, min_reader_version AS reader, min_writer_version AS writer, "  # noqa: S608
-        f"count(*) AS tables FROM {questions.name(Inventory.TABLES)} WHERE scan_id IN ({wanted}) "
+        f"count(*) AS tables FROM {queries.name(Inventory.TABLES)} WHERE scan_id IN ({wanted}) "
         "GROUP BY scan_id, min_reader_version, min_writer_version"
     )
-    for row in questions.rows(query, (Inventory.TABLES,)):
+    for row in queries.rows(query, (Inventory.TABLES,)):
         versions = (row["reader"], row["writer"])
         found.setdefault(row["scan_id"], Counter())[versions] = row["tables"]
     return found
 
 
-def _count_features(questions: InventoryQueries, scans: Sequence[PastScan]) -> Counter[str]:
+def _count_features(queries: InventoryQueries, scans: Sequence[PastScan]) -> Counter[str]:
     query = (
-        f"SELECT feature, count(*) AS tables FROM {questions.name(Inventory.FEATURES)} "  # noqa: S608
+        f"SELECT feature, count(*) AS tables FROM {queries.name(Inventory.FEATURES)} "  # noqa: S608
         f"WHERE scan_id = {sql_literal(scans[0].scan_id)} GROUP BY feature"
     )
     return Counter(
-        {row["feature"]: row["tables"] for row in questions.rows(query, (Inventory.FEATURES,))}
+        {row["feature"]: row["tables"] for row in queries.rows(query, (Inventory.FEATURES,))}
     )
 
 
 class _ProtocolRows:
     """Counts over the states of several scans; each scan is read once."""
 
-    def __init__(self, questions: InventoryQueries) -> None:
-        self._questions = questions
+    def __init__(self, queries: InventoryQueries) -> None:
+        self._queries = queries
         self._places: dict[str, list[ScannedPlace]] = {}
         self._protocols: dict[str, list[tuple[str, tuple[int, int]]]] = {}
 
@@ -308,11 +308,11 @@ class _ProtocolRows:
 
     def features(self, scans: Sequence[PastScan]) -> Counter[str]:
         """Return the tables by supported feature in the newest state of the scans."""
-        state, name = NewestState(scans, self._of), self._questions.name(Inventory.FEATURES)
+        state, name = NewestState(scans, self._of), self._queries.name(Inventory.FEATURES)
         return Counter(
             row["feature"]
             for part in state.contributing
-            for row in self._questions.rows(
+            for row in self._queries.rows(
                 f"SELECT location, feature FROM {name} "  # noqa: S608
                 f"WHERE scan_id = {sql_literal(part.scan_id)}",
                 (Inventory.FEATURES,),
@@ -322,7 +322,7 @@ class _ProtocolRows:
 
     def _of(self, scan: PastScan) -> list[ScannedPlace]:
         if scan.scan_id not in self._places:
-            self._places[scan.scan_id] = list(self._questions.places(scan))
+            self._places[scan.scan_id] = list(self._queries.places(scan))
         return self._places[scan.scan_id]
 
     def _read(self, scan: PastScan) -> list[tuple[str, tuple[int, int]]]:
@@ -330,11 +330,11 @@ class _ProtocolRows:
             query = (
                 "SELECT location, min_reader_version AS reader, "  # noqa: S608
                 "min_writer_version AS writer "
-                f"FROM {self._questions.name(Inventory.TABLES)} "
+                f"FROM {self._queries.name(Inventory.TABLES)} "
                 f"WHERE scan_id = {sql_literal(scan.scan_id)}"
             )
             self._protocols[scan.scan_id] = [
                 (row["location"], (row["reader"], row["writer"]))
-                for row in self._questions.rows(query, (Inventory.TABLES,))
+                for row in self._queries.rows(query, (Inventory.TABLES,))
             ]
         return self._protocols[scan.scan_id]

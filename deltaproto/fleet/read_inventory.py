@@ -51,7 +51,7 @@ _KEPT = (*_FINDING, "number")
 
 
 def tables_query(
-    questions: InventoryQueries,
+    queries: InventoryQueries,
     scan_id: str,
     where: str | None = None,
     more: Iterable[str] = (),
@@ -62,8 +62,8 @@ def tables_query(
         where: a condition on the columns of `tables`, in the user's SQL.
         more: columns that the rows must have besides those that a check needs.
     """
-    scan, table = sql_literal(scan_id), f"{questions.quote}table{questions.quote}"
-    present = questions.columns(Inventory.TABLES)
+    scan, table = sql_literal(scan_id), f"{queries.quote}table{queries.quote}"
+    present = queries.columns(Inventory.TABLES)
     known = (column for column in (*CATALOG_COLUMNS, OTHER_NAMES) if column in present)
     wanted = dict.fromkeys((*_COLUMNS, *known, *more))
     columns = ", ".join(f"t.{column}" for column in wanted if column not in _NESTED)
@@ -71,27 +71,27 @@ def tables_query(
 
     return (
         f"SELECT {columns}, t.{table}, f.rows AS {_NESTED[0]}, g.rows AS {_NESTED[1]} "  # noqa: S608
-        f"FROM (SELECT * FROM {questions.name(Inventory.TABLES)} WHERE scan_id = {scan}{chosen}) t "
-        f"LEFT JOIN {_nested_rows(questions, Inventory.FEATURES, scan_id, _FEATURE)} f "
+        f"FROM (SELECT * FROM {queries.name(Inventory.TABLES)} WHERE scan_id = {scan}{chosen}) t "
+        f"LEFT JOIN {_nested_rows(queries, Inventory.FEATURES, scan_id, _FEATURE)} f "
         "ON t.location = f.location "
-        f"LEFT JOIN {_nested_rows(questions, Inventory.FINDINGS, scan_id, _KEPT)} g "
+        f"LEFT JOIN {_nested_rows(queries, Inventory.FINDINGS, scan_id, _KEPT)} g "
         "ON t.location = g.location"
     )
 
 
 def _nested_rows(
-    questions: InventoryQueries, name: Inventory, scan_id: str, fields: Iterable[str]
+    queries: InventoryQueries, name: Inventory, scan_id: str, fields: Iterable[str]
 ) -> str:
     """Return the subquery for the rows of a scan in one table, one list for each location."""
     struct = ", ".join(f"'{field}', {field}" for field in fields)
     return (
         f"(SELECT location, array_agg(named_struct({struct})) AS rows "  # noqa: S608
-        f"FROM {questions.name(name)} WHERE scan_id = {sql_literal(scan_id)} GROUP BY location)"
+        f"FROM {queries.name(name)} WHERE scan_id = {sql_literal(scan_id)} GROUP BY location)"
     )
 
 
 def rows_query(
-    questions: InventoryQueries,
+    queries: InventoryQueries,
     table: Inventory,
     scan_id: str,
     names: Iterable[str],
@@ -103,10 +103,10 @@ def rows_query(
         names: its columns.
         where: a condition on its columns, in the user's SQL.
     """
-    columns = ", ".join(f"{questions.quote}{name}{questions.quote}" for name in names)
+    columns = ", ".join(f"{queries.quote}{name}{queries.quote}" for name in names)
     chosen = f" AND ({validate_condition(where)}\n)" if where else ""
     return (
-        f"SELECT {columns} FROM {questions.name(table)} "  # noqa: S608
+        f"SELECT {columns} FROM {queries.name(table)} "  # noqa: S608
         f"WHERE scan_id = {sql_literal(scan_id)}{chosen} ORDER BY location"
     )
 
@@ -136,7 +136,7 @@ def validate_condition(where: str) -> str:
 
 
 def read_table_rows(
-    questions: InventoryQueries,
+    queries: InventoryQueries,
     scan: PastScan,
     where: str | None = None,
     more: Iterable[str] = (),
@@ -147,8 +147,8 @@ def read_table_rows(
         UsageError: when `where` is invalid.
         TableError: when the inventory cannot be read.
     """
-    query = tables_query(questions, scan.scan_id, where, more)
-    for row in questions.rows(f"{query} ORDER BY t.location", TABLES_READ, where):
+    query = tables_query(queries, scan.scan_id, where, more)
+    for row in queries.rows(f"{query} ORDER BY t.location", TABLES_READ, where):
         # An engine collects the rows of a list in any order.
         for nested, member in zip(_NESTED, ("feature", "number"), strict=True):
             if row[nested]:
@@ -156,14 +156,14 @@ def read_table_rows(
         yield row
 
 
-def read_error_rows(questions: InventoryQueries, scan: PastScan) -> Iterator[Mapping[str, Any]]:
+def read_error_rows(queries: InventoryQueries, scan: PastScan) -> Iterator[Mapping[str, Any]]:
     """Yield the tables that the scan could not read, with their findings nested.
 
     Raises like `read_table_rows`.
     """
-    quote, name = questions.quote, questions.name(Inventory.ERRORS)
-    found = _nested_rows(questions, Inventory.FINDINGS, scan.scan_id, _KEPT)
-    return questions.rows(
+    quote, name = queries.quote, queries.name(Inventory.ERRORS)
+    found = _nested_rows(queries, Inventory.FINDINGS, scan.scan_id, _KEPT)
+    return queries.rows(
         f"SELECT e.location, e.{quote}table{quote}, code, message, hint, g.rows AS findings "  # noqa: S608
         f"FROM {name} e LEFT JOIN {found} g ON e.location = g.location "
         f"WHERE e.scan_id = {sql_literal(scan.scan_id)} ORDER BY e.location",
@@ -172,7 +172,7 @@ def read_error_rows(questions: InventoryQueries, scan: PastScan) -> Iterator[Map
 
 
 def read_facts(
-    questions: InventoryQueries,
+    queries: InventoryQueries,
     scan: PastScan,
     more: Iterable[str] = (),
 ) -> Iterator[tuple[Mapping[str, Any], TableFacts | TableError]]:
@@ -184,14 +184,14 @@ def read_facts(
     Raises:
         TableError: when the inventory cannot be read.
     """
-    for row in read_table_rows(questions, scan, more=more):
+    for row in read_table_rows(queries, scan, more=more):
         try:
             with contain_table_errors():
                 found: TableFacts | TableError = facts_from_row(row)
         except TableError as error:
             found = error
         yield row, found
-    for row in read_error_rows(questions, scan):
+    for row in read_error_rows(queries, scan):
         yield row, error_from_row(row)
 
 

@@ -33,7 +33,7 @@ _WITHOUT_REFERENCES = 2
 
 
 def read_plan_inputs(
-    questions: InventoryQueries, scan: PastScan, where: str | None, notice: str | None = None
+    queries: InventoryQueries, scan: PastScan, where: str | None, notice: str | None = None
 ) -> Iterator[tuple[str, str, PlanInput | TableError]]:
     """Yield name, location and planner input of each table; without `where`, also unreadable ones.
 
@@ -45,7 +45,7 @@ def read_plan_inputs(
         TableError: when the inventory cannot be read.
     """
     groups = RowGroups(scan, notice)
-    for row in read_table_rows(questions, scan, where):
+    for row in read_table_rows(queries, scan, where):
         found: PlanInput | TableError
         try:
             with contain_table_errors():
@@ -54,7 +54,7 @@ def read_plan_inputs(
             found = error
         yield row["table"], row["location"], found
     if not where:
-        for row in read_error_rows(questions, scan):
+        for row in read_error_rows(queries, scan):
             yield row["table"], row["location"], error_from_row(row)
 
 

@@ -115,18 +115,18 @@ def run_scan(request: ScanRequest, progress: ScanProgress) -> ScanResult:
         resumed = len(done)
         last = LastScan(request.inventory, request.extent, full=request.full)
         progress(resumed, last.expected)
-        passed, entries = SkippedPlaces(), CatalogEntries()
-        for batch in _read_tables(request, staging.scan_id, done, passed, last, entries):
+        skipped, entries = SkippedPlaces(), CatalogEntries()
+        for batch in _read_tables(request, staging.scan_id, done, skipped, last, entries):
             staging.add(batch)
             tally.add(batch)
             progress(tally.tables + tally.errors.total(), last.expected)
-        passed.check_partitions(lambda: _partition_columns(staging))
-        note_other_names(entries, passed)
+        skipped.check_partitions(lambda: _partition_columns(staging))
+        note_other_names(entries, skipped)
         compared = catalog_findings(entries, staging.batches())
         tally.add_findings(each.finding for each in compared)
         seconds = time.monotonic() - clock
         if request.inventory is not None:
-            row = scan_row(request, staging.scan_id, tally, passed, began, seconds, engine="local")
+            row = scan_row(request, staging.scan_id, tally, skipped, began, seconds, engine="local")
             request.inventory.add(
                 row, lambda name: _unnested_rows(staging, name, entries, compared)
             )
@@ -136,10 +136,10 @@ def run_scan(request: ScanRequest, progress: ScanProgress) -> ScanResult:
             seconds,
             tally,
             resumed,
-            passed.notes(),
+            skipped.notes(),
             last.unchanged,
             request.source.selection,
-            passed.not_searched(),
+            skipped.not_searched(),
             last.same_as(tally.tables, tally.errors.total()),
         )
 
@@ -148,7 +148,7 @@ def _read_tables(
     request: ScanRequest,
     scan_id: str,
     done: set[str],
-    passed: SkippedPlaces,
+    skipped: SkippedPlaces,
     last: LastScan,
     entries: CatalogEntries,
 ) -> Iterator[pa.RecordBatch]:
@@ -157,7 +157,7 @@ def _read_tables(
     unseen: list[UnreadablePlace] = []
     threads = request.parallel or local_engine.THREADS
     named, local, remote = discover_tables(
-        request.source, request.storage_options, threads, passed, entries
+        request.source, request.storage_options, threads, skipped, entries
     )
     # A catalog's tables can be on any store, and its pages arrive while earlier tables are read.
     yield from local_engine.read_remote_tables(
@@ -249,7 +249,7 @@ def scan_row(
     request: ScanRequest,
     scan_id: str,
     tally: Tally,
-    passed: SkippedPlaces,
+    skipped: SkippedPlaces,
     began: datetime,
     seconds: float,
     *,
@@ -271,7 +271,7 @@ def scan_row(
         "errors": tally.errors.total(),
         "findings": tally.findings.total(),
         "complete": not tally.errors and not tally.incomplete,
-        "not_searched": [places._asdict() for places in passed.unsearched()],
+        "not_searched": [places._asdict() for places in skipped.unsearched()],
         "host": here.host,
         "actor": here.actor,
         "tool_version": __version__,

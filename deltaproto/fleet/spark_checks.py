@@ -54,8 +54,8 @@ Batches = Iterator["pa.RecordBatch"]
 class SparkChecks:
     """Checks the tables of one scan against one policy."""
 
-    def __init__(self, questions: SparkInventoryQueries, scan: PastScan, checker: Checker) -> None:
-        self._questions, self._scan, self._checker = questions, scan, checker
+    def __init__(self, queries: SparkInventoryQueries, scan: PastScan, checker: Checker) -> None:
+        self._queries, self._scan, self._checker = queries, scan, checker
 
     def verdicts(self) -> DataFrame:
         """Return one row per table, client and access: what the client can do, and why not."""
@@ -100,14 +100,14 @@ class SparkChecks:
         yield from self._unreadable()
 
     def _unreadable(self) -> Iterator[tuple[Mapping[str, Any], TableCheck]]:
-        for row in read_error_rows(self._questions, self._scan):
+        for row in read_error_rows(self._queries, self._scan):
             yield row, check_error_row(row, self._checker)
 
     def _over(
         self, work: Callable[[Batches], Batches], columns: pa.Schema, more: Iterable[str] = ()
     ) -> DataFrame:
-        query = tables_query(self._questions, self._scan.scan_id, more=more)
-        return self._questions.ask(query).mapInArrow(work, columns_ddl(columns))
+        query = tables_query(self._queries, self._scan.scan_id, more=more)
+        return self._queries.ask(query).mapInArrow(work, columns_ddl(columns))
 
 
 def _check_batch(checker: Checker, batch: pa.RecordBatch) -> Iterator[TableCheck]:

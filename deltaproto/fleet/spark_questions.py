@@ -82,7 +82,7 @@ class SparkInventoryQueries(InventoryQueries):
         return self._columns[table]
 
     def drift(
-        self, pair: ScanPair, detective: CommitAttributor | None, *, ordered: bool = False
+        self, pair: ScanPair, attributor: CommitAttributor | None, *, ordered: bool = False
     ) -> DataFrame:
         """Return a row for every change between the two scans; columns as `drift_schema`.
 
@@ -98,7 +98,9 @@ class SparkInventoryQueries(InventoryQueries):
         sql = drift_query(pair, self.quote, *map(self.name, names))
         # Sort before the logs are read: Spark's sort evaluates its input twice.
         frame = self.ask(f"{sql} ORDER BY location" if ordered else sql)
-        return frame.mapInArrow(_drift_mapper(places, detective), columns_ddl(query.drift_schema()))
+        return frame.mapInArrow(
+            _drift_mapper(places, attributor), columns_ddl(query.drift_schema())
+        )
 
     def ask(self, sql: str) -> DataFrame:
         """Return the result of a query."""
@@ -149,14 +151,14 @@ def _to_mapping(row: Row) -> dict[str, Any]:
 
 
 def _drift_mapper(
-    places: ScanPlaces, detective: CommitAttributor | None
+    places: ScanPlaces, attributor: CommitAttributor | None
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def drifted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             found: list[Difference] = []
             for row in batch.to_pylist():
                 each = differences_of_row(row, places)
-                found += detective.solve(*each) if detective and each.changes else each.changes
+                found += attributor.solve(*each) if attributor and each.changes else each.changes
             yield query.differences_batch(found)
 
     return drifted

@@ -105,9 +105,9 @@ def _run_scan(
         resumed = before.tables + before.errors.total()
     unseen: list[UnreadablePlace] = []
     looked = 0
-    passed, entries = SkippedPlaces(), CatalogEntries()
+    skipped, entries = SkippedPlaces(), CatalogEntries()
     for found in discover_tables(
-        request.source, request.storage_options, _THREADS, passed, entries
+        request.source, request.storage_options, _THREADS, skipped, entries
     ):
         for count in engine.scan(readable_tables(found, unseen, set()), request.parallel):
             looked += count
@@ -116,12 +116,12 @@ def _run_scan(
         engine.stage(unreadable_place_rows(scan_id, unseen))
     expect_rows(session, resumed + looked)
     tally = engine.tally()
-    passed.check_partitions(engine.partition_columns)
-    note_other_names(entries, passed)
+    skipped.check_partitions(engine.partition_columns)
+    note_other_names(entries, skipped)
     compared = engine.catalog_findings(entries)
     tally.add_findings(each.finding for each in compared)
     seconds = time.monotonic() - clock
-    row = scan_row(request, scan_id, tally, passed, began, seconds, engine="spark")
+    row = scan_row(request, scan_id, tally, skipped, began, seconds, engine="spark")
     engine.publish(row, tally, [*entries.renamed()], compared)
     engine.clear()
     return ScanResult(
@@ -129,7 +129,7 @@ def _run_scan(
         seconds,
         tally,
         resumed,
-        passed.notes(),
+        skipped.notes(),
         selection=request.source.selection,
-        not_searched=passed.not_searched(),
+        not_searched=skipped.not_searched(),
     )

@@ -212,15 +212,15 @@ class LastScan:
             return None
         return last.scan_id
 
-    def _load(self, questions: LocalInventoryQueries) -> None:
+    def _load(self, queries: LocalInventoryQueries) -> None:
         """Load the rows; none if the inventory is missing, older than the digests, or damaged."""
         try:
-            last = _last_of_extent(questions, self._extent)
+            last = _last_of_extent(queries, self._extent)
             if last is None:
                 return
-            questions.require_whole(last)
+            queries.require_whole(last)
             self._scan = last
-            rows = {name: _rows_of(questions, name, last.scan_id) for name in TABLES_READ}
+            rows = {name: _rows_of(queries, name, last.scan_id) for name in TABLES_READ}
         except DeltaprotoError:
             return
         tables = rows[Inventory.TABLES]
@@ -251,12 +251,12 @@ def expected_count(inventory: InventoryTables | None, extent: Extent) -> int | N
     return None
 
 
-def _last_of_extent(questions: LocalInventoryQueries, extent: Extent) -> PastScan | None:
-    scans = [scan for scan in questions.scans() if scan.extent == extent]
+def _last_of_extent(queries: LocalInventoryQueries, extent: Extent) -> PastScan | None:
+    scans = [scan for scan in queries.scans() if scan.extent == extent]
     return scans[-1] if scans else None
 
 
-def _rows_of(questions: LocalInventoryQueries, name: Inventory, scan_id: str) -> pa.RecordBatch:
+def _rows_of(queries: LocalInventoryQueries, name: Inventory, scan_id: str) -> pa.RecordBatch:
     import pyarrow as pa
 
     schema = inventory_schema(name)
@@ -266,9 +266,7 @@ def _rows_of(questions: LocalInventoryQueries, name: Inventory, scan_id: str) ->
         pa.RecordBatch.from_arrays(
             [batch.column(field.name).cast(field.type) for field in schema], schema=schema
         )
-        for batch in questions.ask(
-            rows_query(questions, name, scan_id, schema.names, where), (name,)
-        )
+        for batch in queries.ask(rows_query(queries, name, scan_id, schema.names, where), (name,))
     ]
     none = pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
     return pa.concat_batches([none, *batches])

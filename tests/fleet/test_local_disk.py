@@ -265,7 +265,7 @@ def test_a_root_that_is_a_table_hides_no_table_below_it(tmp_path: Path) -> None:
         },
     )
     passed = SkippedPlaces()
-    seen = list(tables_under([str(tmp_path)], NOTHING, passed=passed))
+    seen = list(tables_under([str(tmp_path)], NOTHING, skipped=passed))
     names = [str(Path(each.location).relative_to(tmp_path)) for each in seen]  # type: ignore[union-attr]
     assert names == [".", "below/deeper/k=v/t", "below/t"]
     assert passed.notes() == ()
@@ -293,7 +293,7 @@ def test_a_folder_that_is_not_a_partition_of_the_table_around_it_is_counted(
     grow(tmp_path / "a", {"day=1": "empty", "day=2": "empty", "region=us": "empty"})
     grow(tmp_path / "d", {"x%20y=1": "empty"})
     passed = SkippedPlaces()
-    list(tables_under([str(tmp_path)], NOTHING, passed=passed))
+    list(tables_under([str(tmp_path)], NOTHING, skipped=passed))
     assert passed.notes() == ()
     passed.check_partitions(
         lambda: [(f"file://{tmp_path}/{name}", known) for name, known in columns.items()]
@@ -317,7 +317,7 @@ def test_a_table_is_no_partition_of_the_table_around_it(tmp_path: Path) -> None:
         },
     )
     passed = SkippedPlaces()
-    seen = list(tables_under([str(tmp_path)], NOTHING, passed=passed))
+    seen = list(tables_under([str(tmp_path)], NOTHING, skipped=passed))
     names = [str(Path(each.location).relative_to(tmp_path)) for each in seen]  # type: ignore[union-attr]
     assert names == [".", "region=eu", "region=eu/below"]
     (note,) = passed.notes()
@@ -362,7 +362,7 @@ def test_what_is_not_searched_is_counted(tmp_path: Path) -> None:
     (lake / "gone").symlink_to(tmp_path / "missing")
     (lake / "text").symlink_to(lake / ".file")
     passed = SkippedPlaces()
-    assert len(list(tables_under([str(lake)], NOTHING, passed=passed))) == 2
+    assert len(list(tables_under([str(lake)], NOTHING, skipped=passed))) == 2
     hidden, outside, nowhere = passed.notes()
     assert hidden.startswith("2 folders whose names start with . or _ were not searched")
     assert hidden.endswith((f"first {lake}/_archive", f"first {lake}/.old"))
@@ -372,7 +372,9 @@ def test_what_is_not_searched_is_counted(tmp_path: Path) -> None:
     )
     assert nowhere == f"1 link is broken; a table may be missing there: {lake}/gone"
     passed = SkippedPlaces()
-    list(tables_under([str(lake)], FolderSelection((), ("_archive", ".old", "out")), passed=passed))
+    list(
+        tables_under([str(lake)], FolderSelection((), ("_archive", ".old", "out")), skipped=passed)
+    )
     assert passed.notes() == (nowhere,)
 
 
@@ -387,7 +389,7 @@ def test_the_inventory_of_the_scan_is_not_counted(tmp_path: Path) -> None:
 
 def noted(*roots: Path, selection: FolderSelection = NOTHING) -> tuple[list[str], tuple[str, ...]]:
     passed = SkippedPlaces()
-    seen = list(tables_under(list(map(str, roots)), selection, passed=passed))
+    seen = list(tables_under(list(map(str, roots)), selection, skipped=passed))
     assert all(isinstance(each, DiscoveredTable) for each in seen)
     return sorted(e.location for e in seen if isinstance(e, DiscoveredTable)), passed.notes()
 

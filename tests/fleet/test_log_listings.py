@@ -181,7 +181,7 @@ ROOT = f"s3://{BUCKET}/listings"
 
 
 def tables(root: str, options: dict[str, str]) -> dict[str, DiscoveredTable]:
-    found = list(tables_under(root, options, FolderSelection(), 8, passed=SkippedPlaces()))
+    found = list(tables_under(root, options, FolderSelection(), 8, skipped=SkippedPlaces()))
     assert all(isinstance(each, DiscoveredTable) for each in found), found
     return {each.location: each for each in found if isinstance(each, DiscoveredTable)}
 

@@ -196,7 +196,7 @@ _NEEDED = (Inventory.TABLES, Inventory.ERRORS, Inventory.FEATURES)
 
 
 def find_drift(
-    questions: LocalInventoryQueries, pair: ScanPair, detective: CommitAttributor | None
+    queries: LocalInventoryQueries, pair: ScanPair, attributor: CommitAttributor | None
 ) -> Iterator[Difference]:
     """Yield every change between the two scans, by location.
 
@@ -207,18 +207,16 @@ def find_drift(
         TableError: when the inventory cannot be read.
     """
     before, now = (
-        unreadable_places(read_error_rows(questions, scan)) for scan in (pair.before, pair.now)
+        unreadable_places(read_error_rows(queries, scan)) for scan in (pair.before, pair.now)
     )
     places = ScanPlaces(before, now, pair.same_roots)
 
     def solved(row: Mapping[str, Any]) -> Sequence[Difference]:
         found = differences_of_row(row, places)
-        return detective.solve(*found) if detective and found.changes else found.changes
+        return attributor.solve(*found) if attributor and found.changes else found.changes
 
     with reader_pool(_THREADS) as pool:
-        for batch in questions.ask(
-            f"{drift_query(pair, questions.quote)} ORDER BY location", _NEEDED
-        ):
+        for batch in queries.ask(f"{drift_query(pair, queries.quote)} ORDER BY location", _NEEDED):
             for found in map_in_threads(pool, solved, batch.to_pylist()):
                 yield from found
 
