@@ -87,7 +87,7 @@ class SparkInventoryQueries(InventoryQueries):
         """Return a row for every change between the two scans; columns as `drift_schema`.
 
         Args:
-            detective: finds the commits, on the executors; None: skip this.
+            attributor: finds the commits, on the executors; None: skip this.
             ordered: sort by location.
         """
         before, now = (

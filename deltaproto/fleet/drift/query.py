@@ -201,7 +201,7 @@ def find_drift(
     """Yield every change between the two scans, by location.
 
     Args:
-        detective: finds the commits in the tables' logs; None: skip this.
+        attributor: finds the commits in the tables' logs; None: skip this.
 
     Raises:
         TableError: when the inventory cannot be read.
