@@ -16,7 +16,7 @@ ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 HEAVY = {"deltalake", "pyspark", "pyarrow", "delta", "obstore", "jinja2", "msgspec", "sqlglot"}
 
 EVERYBODY = {
-    *("arrow_imports", "counts", "errors", "identity"),
+    *("arrow_imports", "caches", "counts", "errors", "identity"),
     *("input_file", "interrupts", "location", "redaction"),
 }
 """single modules that every package may import"""

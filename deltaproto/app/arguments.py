@@ -80,15 +80,15 @@ def connection_options(
     return ConnectionOptions(storage, spark_settings(spark_remote, spark_conf, storage))
 
 
-def require_list(texts: Sequence[str], name: str) -> list[str]:
-    """Require a list of strings.
+def require_texts(texts: Sequence[str], name: str) -> tuple[str, ...]:
+    """Return the strings of a list.
 
     Raises:
         UsageError: for a single string, which Python would iterate letter by letter.
     """
     if isinstance(texts, str):
         raise UsageError(f"{name} is a single string", f"pass a list: {name}=[{texts!r}]")
-    return list(texts)
+    return tuple(texts)
 
 
 def parse_choice(choices: type[_Choice], text: str, name: str) -> _Choice:

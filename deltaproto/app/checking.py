@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from deltaproto.app.arguments import NONE, TableSource, require_list, table_name, table_sources
+from deltaproto.app.arguments import NONE, TableSource, require_texts, table_name, table_sources
 from deltaproto.app.reading import read_table
 from deltaproto.app.result import Result, Rows, findings_failure, show_in_notebooks
 from deltaproto.counts import counted
@@ -159,14 +159,13 @@ class CheckResults(list[CheckResult], Result):
 
     def _document(self) -> Document:
         from deltaproto.render.check_json import Counts
-        from deltaproto.render.check_section import CheckSections
+        from deltaproto.render.check_section import check_section
         from deltaproto.render.document.blocks import Document
 
-        sections = CheckSections(show_suppressed=False, every_version=False)
         counts = Counts()
         for checked in self:
             counts.add(checked)
-        return Document("Check", (counts.line(),), [sections.section(each) for each in self])
+        return Document("Check", (counts.line(),), [check_section(each) for each in self])
 
     def __repr__(self) -> str:
         return f"<CheckResults: {counted(len(self), 'table')}, {sum(each.ok for each in self)} ok>"
@@ -265,9 +264,9 @@ def load_checks(
     if policy is None and not clients:
         raise UsageError("nothing to check against", "pass a policy, or clients as ID@VERSION")
     rules = Policy(source="") if policy is None else load_local_policy(os.fspath(policy))
-    catalog = load_local_catalog(require_list(files, "client_files"), rules)
-    asked = [parse_declared(text) for text in require_list(clients, "clients")]
-    accesses = parse_accesses(require_list(access, "access"), "access")
+    catalog = load_local_catalog(require_texts(files, "client_files"), rules)
+    asked = [parse_declared(text) for text in require_texts(clients, "clients")]
+    accesses = parse_accesses(require_texts(access, "access"), "access")
     if after is None:
         checker = Checker(rules, catalog, asked=asked, access=accesses)
     else:

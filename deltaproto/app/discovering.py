@@ -14,7 +14,7 @@ from deltaproto.app.arguments import (
     NONE,
     TableSource,
     connection_options,
-    require_list,
+    require_texts,
     table_name,
     table_sources,
 )
@@ -285,7 +285,7 @@ def discover(
     by = connection_options(None, storage_options, spark_remote, spark_conf)
     since = None if days is None else int(time.time() * 1000) - days * _DAY
     settings = LogOptions(by.storage_options, by.spark, since, pseudonymize, data_files=data_files)
-    logs = require_list(access_logs, "access_logs")
+    logs = require_texts(access_logs, "access_logs")
     inventory = None
     if store and days is None and len(names) == 1 and is_inventory(names[0], by.storage_options):
         inventory = open_inventory_tables(names[0], by.storage_options)

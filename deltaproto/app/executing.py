@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from deltaproto.app.arguments import NONE, require_list, spark_settings
+from deltaproto.app.arguments import NONE, require_texts, spark_settings
 from deltaproto.app.result import Result, show_in_notebooks
 from deltaproto.errors import DeltaprotoError, ExitCode, ResultError
 from deltaproto.execution.plan_file import LoadedPlan, read_plan
@@ -303,7 +303,7 @@ def build_context(
     from deltaproto.policy.local_catalog import load_local_policy
 
     rules = None if policy is None else load_local_policy(os.fspath(policy))
-    files = require_list(files, "client_files")
+    files = require_texts(files, "client_files")
     return load_context(dict(storage_options), spark, lambda _: folder, rules, files)
 
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Self
 
-from deltaproto.app.arguments import NONE, connection_options, parse_choice, require_list
+from deltaproto.app.arguments import NONE, connection_options, parse_choice, require_texts
 from deltaproto.app.checking import CheckResults, load_checks
 from deltaproto.app.drifting import Drift
 from deltaproto.app.forecasting import Forecast
@@ -250,7 +250,7 @@ class Inventory:
         rules = None if policy is None else os.fspath(policy)
         chosen = parse_choice(ReportFormat, format, "format")
         loaded = load_report_policy(rules, allow_empty=False)
-        files = require_list(client_files, "client_files")
+        files = require_texts(client_files, "client_files")
         reader, state = self._current(scan)
         found = build_report(loaded, files, reader, state)
         found = add_clients_seen(found, self.location, self._storage)
@@ -295,7 +295,8 @@ class Inventory:
         rules = load_report_policy(None if policy is None else os.fspath(policy), allow_empty=False)
         reader, state = self._current(scan)
         today = datetime.now(UTC).date()
-        named, files = require_list(clients, "clients"), require_list(client_files, "client_files")
+        named = require_texts(clients, "clients")
+        files = require_texts(client_files, "client_files")
         forecaster = load_forecaster(self.location, self._storage, rules, named, files, today)
         found = run_forecast(reader, state, forecaster)
         if not found.tables:

@@ -13,7 +13,7 @@ from deltaproto.app.arguments import (
     TableSource,
     connection_options,
     parse_choice,
-    require_list,
+    require_texts,
     table_name,
 )
 from deltaproto.app.plan import Plan
@@ -87,19 +87,17 @@ def plan_upgrade(
         raise UsageError("no change requested", "pass enable, set, to, isolation, … or sql")
     request = UpgradeRequest(
         enable=parse_features_to_enable(
-            require_list(enable, "enable"), tuple(require_list(cluster_by, "cluster_by")), "enable"
+            require_texts(enable, "enable"), require_texts(cluster_by, "cluster_by"), "enable"
         ),
         set=validate_properties_to_set(set, "set"),
         to=None if to is None else validate_version_pair(*to),
         isolation=isolation,
-        statements=tuple(
-            parsed for text in require_list(sql, "sql") for parsed in read_script(text)
-        ),
+        statements=tuple(each for text in require_texts(sql, "sql") for each in read_script(text)),
     )
-    keep = require_list(for_clients, "for_clients")
+    keep = require_texts(for_clients, "for_clients")
     by = connection_options(table, storage_options, spark_remote, spark_conf)
     found = _load_seen(seen, seen_days, by)
-    named = (*keep, *require_list(clients, "clients"))
+    named = (*keep, *require_texts(clients, "clients"))
     users = _users(policy, (*client_files, *catalogue), named, access, found)
     planner = upgrade_planner(request, keep)
     return _planned(table, planner, users, engine, by, found, request.statements)
@@ -167,12 +165,12 @@ def plan_downgrade(
     request = DowngradeRequest(
         lowest=lowest,
         include_enabled=include_enabled,
-        drop=parse_feature_names(require_list(drop, "drop"), "drop"),
+        drop=parse_feature_names(require_texts(drop, "drop"), "drop"),
         to=None if to is None else validate_version_pair(*to),
         history=None if history is None else parse_choice(HistoryChoice, history, "history"),
         rewrite=rewrite,
     )
-    watched, wanted = require_list(clients, "clients"), require_list(for_clients, "for_clients")
+    watched, wanted = require_texts(clients, "clients"), require_texts(for_clients, "for_clients")
     planner = downgrade_planner(request)
     if by_client:
         planner = client_downgrade_planner(request, watched, () if access else wanted)
@@ -224,7 +222,7 @@ def plan_policy(
 
     by = connection_options(table, storage_options, spark_remote, spark_conf)
     found = _load_seen(seen, seen_days, by)
-    users = _users(policy, client_files, require_list(clients, "clients"), (), found)
+    users = _users(policy, client_files, require_texts(clients, "clients"), (), found)
 
     def planner(inputs: PlanInput) -> PlanTuple:
         return target_planner(users.with_target(inputs))
@@ -243,8 +241,8 @@ def _users(
     from deltaproto.policy.local_catalog import DEFAULT_ACCESS, load_local_policy, parse_accesses
 
     rules = None if policy is None else load_local_policy(os.fspath(policy))
-    does = parse_accesses(require_list(access, "access"), "access") or DEFAULT_ACCESS
-    return ClientScope(rules, require_list(files, "client_files"), named, does, found.uses)
+    does = parse_accesses(require_texts(access, "access"), "access") or DEFAULT_ACCESS
+    return ClientScope(rules, require_texts(files, "client_files"), named, does, found.uses)
 
 
 class _Seen(NamedTuple):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from deltaproto.app.arguments import NONE, connection_options, require_list
+from deltaproto.app.arguments import NONE, connection_options, require_texts
 from deltaproto.app.inventory import Inventory, with_spark
 from deltaproto.app.result import Result
 from deltaproto.counts import counted
@@ -160,7 +160,7 @@ def scan(
     by = connection_options(None, storage_options, spark_remote, spark_conf)
     named = [roots] if isinstance(roots, str | os.PathLike) else roots
     places = tuple(os.fspath(each) for each in named)
-    wanted = require_list(catalogs, "catalogs")
+    wanted = require_texts(catalogs, "catalogs")
     if not (places or lists or wanted):
         raise UsageError("nothing to scan", "pass roots, lists or catalogs")
     where = None if inventory is None else os.fspath(inventory)
@@ -169,13 +169,11 @@ def scan(
     spark = by.spark.reaching(*places, where or "")
     source = DiscoverySource(
         places,
-        tuple(require_list(lists, "lists")),
-        FolderSelection(
-            tuple(require_list(include, "include")), tuple(require_list(exclude, "exclude"))
-        ),
+        require_texts(lists, "lists"),
+        FolderSelection(require_texts(include, "include"), require_texts(exclude, "exclude")),
         where,
-        tuple(wanted),
-        list_session_catalogs(tuple(wanted), lambda: spark),
+        wanted,
+        list_session_catalogs(wanted, lambda: spark),
         allow_empty,
     )
     opened = None if where is None else open_inventory_tables(where, by.storage_options)

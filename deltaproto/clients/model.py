@@ -5,11 +5,10 @@ legacy versions that it accepts without lists, and the features that it accepts 
 To write, a client must pass both gates (PROTOCOL.md, "Writer Requirements for Table Features").
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
-from functools import wraps
 from types import MappingProxyType
-from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
+from typing import NamedTuple
 
 from deltaproto.clients.requirements import wider_hazards
 
@@ -17,8 +16,6 @@ ANY_UNKNOWN_FEATURE = "*"
 ANY_TABLE = "every table"
 """pseudo-feature of a known problem that occurs with every protocol"""
 _NONE: frozenset[str] = frozenset()
-_T = TypeVar("_T")
-_P = ParamSpec("_P")
 
 
 class Access(StrEnum):
@@ -241,44 +238,3 @@ class PathVerdict(NamedTuple):
     verdict: Verdict
     because: tuple[str, ...] = ()
     reason: str = ""
-
-
-class IdentityKey(Generic[_T]):
-    """A cache key compared by identity: clients are large, and not all of them can be hashed."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: _T) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, IdentityKey) and other.value is self.value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-
-def cache_by_identity(maxsize: int) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
-    """Return a decorator that caches results by the identities of the positional arguments.
-
-    A full cache is emptied.
-    """
-
-    def decorate(function: Callable[..., _T]) -> Callable[..., _T]:
-        # Each entry keeps its arguments: while it exists, no other object has the same id.
-        kept: dict[tuple[int, ...], tuple[tuple[Any, ...], _T]] = {}
-
-        @wraps(function)
-        def call(*values: Any) -> _T:
-            key = tuple(map(id, values))
-            found = kept.get(key)
-            if found is None:
-                found = values, function(*values)
-                if len(kept) >= maxsize:
-                    kept.clear()
-                kept[key] = found
-            return found[1]
-
-        return call
-
-    return decorate

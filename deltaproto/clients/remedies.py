@@ -7,17 +7,10 @@ is cheap only if it rewrites no files and keeps the history (the feature's `Drop
 from enum import StrEnum
 from typing import NamedTuple
 
+from deltaproto.caches import cache_by_identity
 from deltaproto.clients import requirements
 from deltaproto.clients.matching import judge_access
-from deltaproto.clients.model import (
-    Access,
-    Client,
-    Path,
-    PathVerdict,
-    Range,
-    Verdict,
-    cache_by_identity,
-)
+from deltaproto.clients.model import Access, Client, Path, PathVerdict, Range, Verdict
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.resolve import (
     ClientAtVersion,

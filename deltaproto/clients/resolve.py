@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import NamedTuple
 
+from deltaproto.caches import cache_by_identity
 from deltaproto.clients import version_scheme
 from deltaproto.clients.model import (
     READ_ACCESSES,
@@ -16,7 +17,6 @@ from deltaproto.clients.model import (
     Path,
     Range,
     VersionedHazards,
-    cache_by_identity,
     concerns_path,
 )
 from deltaproto.errors import UsageError, quote_short

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from deltaproto.caches import cache_by_identity
 from deltaproto.clients import version_scheme
-from deltaproto.clients.model import Access, Client, PathVerdict, Verdict, cache_by_identity
+from deltaproto.clients.model import Access, Client, PathVerdict, Verdict
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.resolve import (
     ClientAtVersion,

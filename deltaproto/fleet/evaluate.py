@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from deltaproto.caches import BoundedCache
 from deltaproto.errors import TableError
 from deltaproto.fleet.inventory_queries import InventoryQueries
 from deltaproto.fleet.read_inventory import (
@@ -64,15 +65,13 @@ class TableEvaluator:
     """Evaluates tables, equal states once. Ignores history, so that no log is read for it."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[object, ...], SharedEvaluation] = {}
+        self._known = BoundedCache[tuple[object, ...], SharedEvaluation](_CACHE_SIZE)
 
     def evaluate(self, state: TableState) -> SharedEvaluation:
         """Evaluate one table."""
         key = _evaluation_key(state)
         found = self._known.get(key)
         if found is None:
-            if len(self._known) >= _CACHE_SIZE:
-                self._known.clear()
             found = self._known[key] = _evaluate_state(state)
         return found
 

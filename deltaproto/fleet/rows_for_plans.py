@@ -9,6 +9,7 @@ import marshal
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from deltaproto.caches import BoundedCache
 from deltaproto.errors import TableError
 from deltaproto.fleet.catalog_places import unity_addresses
 from deltaproto.fleet.inventory_queries import InventoryQueries
@@ -68,7 +69,7 @@ class RowGroups:
     def __init__(self, scan: PastScan, notice: str | None = None) -> None:
         self._scan, self._notice = scan, notice
         self._address = unity_addresses(scan.roots)
-        self._known: dict[tuple[object, ...], tuple[object, PlanInput]] = {}
+        self._known = BoundedCache[tuple[object, ...], tuple[object, PlanInput]](_CACHE_SIZE)
 
     def input_of(self, row: Mapping[str, Any]) -> PlanInput:
         """Return the planner input of a row of `tables_query`, with `row_group` set.
@@ -85,8 +86,6 @@ class RowGroups:
             if key is None:
                 return found._replace(address=self._address(found.name))
             group: object = object()
-            if len(self._known) >= _CACHE_SIZE:
-                self._known.clear()
             self._known[key] = group, found
         else:
             group, first = known

@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from deltaproto.caches import BoundedCache
 from deltaproto.location import quote_for_shell
 from deltaproto.plan_inputs.client_scope import ClientScope, PolicyCheckedPlan
 from deltaproto.planning.plan import Plan, Step
@@ -57,8 +58,8 @@ class CachingPlanner:
     ) -> None:
         self._plan, self._users, self._by_version = plan, users, by_version
         self._add_clients = add_clients
-        self._known: dict[Hashable, _Known] = {}
-        self._of_row_groups: dict[Hashable, _Known] = {}
+        self._known = BoundedCache[Hashable, _Known](_CACHE_SIZE)
+        self._of_row_groups = BoundedCache[Hashable, _Known](_CACHE_SIZE)
 
     def __call__(self, inputs: PlanInput) -> PolicyCheckedPlan:
         """Return the plan for one table."""
@@ -68,7 +69,7 @@ class CachingPlanner:
             return self._reuse(found, inputs)
         checked, found = self._plan_group(self._add_clients(inputs))
         if key is not None and found is not None:
-            _remember(self._of_row_groups, key, found)
+            self._of_row_groups[key] = found
         return checked
 
     def _row_group_key(self, inputs: PlanInput) -> Hashable | None:
@@ -104,7 +105,7 @@ class CachingPlanner:
             names = (inputs.location, inputs.name)
             renamers = {field: renamer(getattr(checked.plan, field), names) for field in naming}
             found = _Known(checked, renamers, prefix)
-            _remember(self._known, (key, inputs.files) if files.used else key, found)
+            self._known[(key, inputs.files) if files.used else key] = found
         return checked._replace(plan=_with_table(checked.plan, inputs)), found
 
     def _reuse(self, known: _Known, inputs: PlanInput) -> PolicyCheckedPlan:
@@ -119,12 +120,6 @@ class CachingPlanner:
 
 def _fits(known: _Known, inputs: PlanInput) -> bool:
     return not known.naming or known.prefix == _prefix(inputs)
-
-
-def _remember(plans: dict[Hashable, _Known], key: Hashable, plan: _Known) -> None:
-    if len(plans) >= _CACHE_SIZE:
-        plans.clear()
-    plans[key] = plan
 
 
 class _WatchedFiles(Files):

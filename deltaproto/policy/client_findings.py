@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from deltaproto.caches import cache_by_identity
 from deltaproto.clients.matching import NOT_OFFERED
-from deltaproto.clients.model import Access, Verdict, cache_by_identity
+from deltaproto.clients.model import Access, Verdict
 from deltaproto.clients.remedies import TABLE
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.location import quote_for_shell

@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from deltaproto.caches import cache_by_text
 from deltaproto.clients import requirements
 from deltaproto.policy.constructs import ColumnNames, find_constructs
 from deltaproto.protocol.decoding import parse_whole
 from deltaproto.protocol.metadata import Metadata, parse_schema_string
-from deltaproto.protocol.text_cache import cache_by_text
 
 Columns = tuple[str, ...]
 Contents = Mapping[str, Columns]

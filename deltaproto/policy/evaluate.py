@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from deltaproto.caches import BoundedCache
 from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.model import Access, Client
 from deltaproto.clients.requirements import TableRequirements
@@ -72,7 +73,7 @@ class Checker:
     ) -> None:
         self._policy, self._asked, self._access = policy, tuple(asked), access
         self._survey = tuple(survey)
-        self._surveyed: dict[TableRequirements, tuple[Usability, ...]] = {}
+        self._surveyed = BoundedCache[TableRequirements, tuple[Usability, ...]](_CACHE_SIZE)
         self._baseline = baseline
         self._candidates: dict[str, ClientAtVersion] = {}
         for declared in self._asked:
@@ -86,10 +87,10 @@ class Checker:
             with errors.at(waiver.position):
                 self._waived.append(resolve_waiver(catalog, waiver))
         errors.check()
-        self._known: dict[
+        self._known = BoundedCache[
             tuple[TableRequirements, tuple[Declared, ...]], tuple[DeclaredVerdict, ...]
-        ] = {}
-        self._merged: dict[tuple[Position, ...], Merged] = {}
+        ](_CACHE_SIZE)
+        self._merged = BoundedCache[tuple[Position, ...], Merged](_CACHE_SIZE)
         self._folders: dict[str, str] = {}
         self._newest: _MatchedEntries | None = None
         self._today = today or datetime.datetime.now(datetime.UTC).date()
@@ -102,10 +103,9 @@ class Checker:
         """the policy's approvals, for the checks of a plan"""
 
     def __getstate__(self) -> dict[str, Any]:
-        # The caches about tables of this process are useless on another machine.
-        learnt: dict[str, Any] = {"_known": {}, "_surveyed": {}, "_merged": {}, "_folders": {}}
-        learnt["_newest"] = None
-        return {**self.__dict__, **learnt, "use": PolicyUse(self._policy, self._today)}
+        # What is known about tables of this process is useless on another machine.
+        use = PolicyUse(self._policy, self._today)
+        return {**self.__dict__, "_folders": {}, "_newest": None, "use": use}
 
     @property
     def clients(self) -> frozenset[str]:
@@ -166,8 +166,6 @@ class Checker:
     def _usability(self, table: TableRequirements) -> tuple[Usability, ...]:
         found = self._surveyed.get(table)
         if found is None:
-            if len(self._surveyed) >= _CACHE_SIZE:
-                self._surveyed.clear()
             accesses = self._access or DEFAULT_ACCESS
             each = (
                 one for client in self._survey for one in find_usability(client, accesses, table)
@@ -348,8 +346,6 @@ class Checker:
         # Another thread may clear the cache at any time.
         found = self._merged.get(key)
         if found is None:
-            if len(self._merged) >= _CACHE_SIZE:
-                self._merged.clear()
             found = self._merged[key] = merge_settings(self._policy, entries)
         return found
 
@@ -364,8 +360,6 @@ class Checker:
         key = (table, declared)
         found = self._known.get(key)
         if found is None:
-            if len(self._known) >= _CACHE_SIZE:
-                self._known.clear()
             judged = (
                 DeclaredVerdict(each, verdict)
                 for each in declared

@@ -8,6 +8,7 @@ from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any
 
+from deltaproto.caches import cache_by_text
 from deltaproto.protocol.decoding import decode_json, holds_objects
 from deltaproto.protocol.feature import Trait
 from deltaproto.protocol.stored_secrets import (
@@ -16,7 +17,6 @@ from deltaproto.protocol.stored_secrets import (
     hide_in_property,
     hide_in_schema,
 )
-from deltaproto.protocol.text_cache import cache_by_text
 
 # Without any of these substrings, no column shows a trait; an escape may hide one.
 _TRAIT_MARKERS = (

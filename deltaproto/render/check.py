@@ -16,7 +16,7 @@ from deltaproto.render.named_tables import GROUPED_FROM
 
 if TYPE_CHECKING:
     from deltaproto.render.check_json import Counts
-    from deltaproto.render.check_section import CheckSections
+    from deltaproto.render.document.blocks import Section
     from deltaproto.render.document.render import BlockWriter
     from deltaproto.render.findings import Report
 
@@ -118,21 +118,17 @@ def _write_sections(
     tables: Iterable[TableCheck], file: IO[str], style: Style, notes: Iterable[str], counts: Counts
 ) -> None:
     """Write few tables as sections and many as groups, then the notes, and the summary last."""
-    from deltaproto.render.check_section import CheckSections
     from deltaproto.render.document.blocks import Bullets, Callout, Paragraph, Strong, Tone
     from deltaproto.render.document.render import UNFOLDED, BlockWriter
 
     writer = BlockWriter(style.format, file, color=style.color, piped_width=UNFOLDED)
-    sections = CheckSections(
-        show_suppressed=style.show_suppressed, every_version=style.every_version
-    )
     shown = _shown(tables, style, counts)
     first = [] if style.details else list(islice(shown, GROUPED_FROM))
     if style.details or len(first) < GROUPED_FROM or any(each.usability for each in first):
         for checked in chain(first, shown):
-            writer.write(sections.section(checked))
+            writer.write(_section(checked, style))
     else:
-        _write_groups(chain(first, shown), writer, sections, style)
+        _write_groups(chain(first, shown), writer, style)
     for notice in NOTICES:
         writer.write(Callout(Tone.WARNING, (notice,)))
     remarks = list(notes) if style.summary else []
@@ -142,9 +138,7 @@ def _write_sections(
         writer.write(Paragraph((Strong(counts.line()),)))
 
 
-def _write_groups(
-    tables: Iterable[TableCheck], writer: BlockWriter, sections: CheckSections, style: Style
-) -> None:
+def _write_groups(tables: Iterable[TableCheck], writer: BlockWriter, style: Style) -> None:
     """Write tables in groups, and findings about the policy in their own section."""
     from deltaproto.render.check_groups import CheckGroups
 
@@ -158,7 +152,15 @@ def _write_groups(
     for section in groups.sections():
         writer.write(section)
     for checked in of_policy:
-        writer.write(sections.section(checked))
+        writer.write(_section(checked, style))
+
+
+def _section(checked: TableCheck, style: Style) -> Section:
+    from deltaproto.render.check_section import check_section
+
+    return check_section(
+        checked, show_suppressed=style.show_suppressed, every_version=style.every_version
+    )
 
 
 def _shown(tables: Iterable[TableCheck], style: Style, counts: Counts) -> Iterator[TableCheck]:

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from deltaproto.clients.model import Verdict, cache_by_identity
+from deltaproto.caches import cache_by_identity
+from deltaproto.clients.model import Verdict
 from deltaproto.counts import counted, tables_such_as
 from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.finding import SEVERITY_RANKS, Finding, Severity

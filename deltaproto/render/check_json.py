@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import IO, Any
 
-from deltaproto.clients.model import Verdict, cache_by_identity
+from deltaproto.caches import cache_by_identity
+from deltaproto.clients.model import Verdict
 from deltaproto.clients.usability import Usability
 from deltaproto.counts import counted
 from deltaproto.policy.declared_verdict import DeclaredVerdict

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from deltaproto.caches import cache_by_identity
 from deltaproto.clients.model import Verdict
 from deltaproto.clients.usability import Usability
 from deltaproto.policy.declared_verdict import DeclaredVerdict
@@ -31,50 +32,36 @@ VERDICT_TONES = {
     Verdict.WRONG: Tone.DANGER,
 }
 _NEWEST = frozenset({1})
-_REMEMBERED = 4096
 
 
-class CheckSections:
-    """Builds one section per table; equal tuples of verdicts are built once."""
-
-    def __init__(self, *, show_suppressed: bool, every_version: bool) -> None:
-        self._show_suppressed = show_suppressed
-        self._every_version = every_version
-        self._verdicts: dict[int, tuple[tuple[DeclaredVerdict, ...], TableBlock]] = {}
-
-    def section(self, checked: TableCheck) -> Section:
-        """Return the section for one table."""
-        return Section("", checked.table, list(self._blocks(checked)))
-
-    def _blocks(self, checked: TableCheck) -> Iterator[Block]:
-        problem = problem_block(checked.error, complete=checked.complete)
-        if problem is not None:
-            yield problem
-        if checked.verdicts:
-            yield self._verdict_table(checked.verdicts)
-        if checked.usability:
-            yield _usability_table(checked.usability, every_version=self._every_version)
-        policy: list[tuple[str, Line]] = [
-            ("Policy", (line,)) for line in _policy(checked.decisions)
-        ]
-        if policy:
-            yield FactList(policy)
-        if checked.findings:
-            yield finding_block(checked.findings)
-        if self._show_suppressed and checked.suppressed:
-            yield Bullets([(_waived(each),) for each in checked.suppressed])
-
-    def _verdict_table(self, verdicts: tuple[DeclaredVerdict, ...]) -> TableBlock:
-        # Tables with equal needs share one tuple of verdicts.
-        found = self._verdicts.get(id(verdicts))
-        if found is None or found[0] is not verdicts:
-            if len(self._verdicts) >= _REMEMBERED:
-                self._verdicts.clear()
-            found = self._verdicts[id(verdicts)] = verdicts, _verdict_table(verdicts)
-        return found[1]
+def check_section(
+    checked: TableCheck, *, show_suppressed: bool = False, every_version: bool = False
+) -> Section:
+    """Return the section for one table."""
+    blocks = _blocks(checked, show_suppressed=show_suppressed, every_version=every_version)
+    return Section("", checked.table, list(blocks))
 
 
-def _verdict_table(verdicts: Iterable[DeclaredVerdict]) -> TableBlock:
+def _blocks(checked: TableCheck, *, show_suppressed: bool, every_version: bool) -> Iterator[Block]:
+    problem = problem_block(checked.error, complete=checked.complete)
+    if problem is not None:
+        yield problem
+    if checked.verdicts:
+        yield _verdict_table(checked.verdicts)
+    if checked.usability:
+        yield _usability_table(checked.usability, every_version=every_version)
+    policy: list[tuple[str, Line]] = [("Policy", (line,)) for line in _policy(checked.decisions)]
+    if policy:
+        yield FactList(policy)
+    if checked.findings:
+        yield finding_block(checked.findings)
+    if show_suppressed and checked.suppressed:
+        yield Bullets([(_waived(each),) for each in checked.suppressed])
+
+
+# Tables with equal needs share one tuple of verdicts.
+@cache_by_identity(4096)
+def _verdict_table(verdicts: tuple[DeclaredVerdict, ...]) -> TableBlock:
     accesses: dict[str, None] = {}
     clients: dict[str, dict[str, Verdict]] = {}
     for each in verdicts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import Any
 
-from deltaproto.clients.model import cache_by_identity
+from deltaproto.caches import cache_by_identity
 from deltaproto.fleet.forecast.records import Forecast, TableForecast, UpgradeForecast
 from deltaproto.planning.plan import ClientChange
 from deltaproto.protocol.automatic_upgrades import CONDITIONS, RULES, AutomaticUpgrade

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import IO, Any, NamedTuple
 
-from deltaproto.clients.model import Verdict, cache_by_identity
+from deltaproto.caches import cache_by_identity
+from deltaproto.clients.model import Verdict
 from deltaproto.counts import counted
 from deltaproto.errors import TableError
 from deltaproto.planning.impact import is_worse

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from deltaproto.clients.model import Verdict, cache_by_identity
+from deltaproto.caches import cache_by_identity
+from deltaproto.clients.model import Verdict
 from deltaproto.counts import all_names, counted
 from deltaproto.planning.plan import (
     ChangedCell,

@@ -7,7 +7,8 @@ from datetime import date
 from functools import lru_cache
 from typing import Any
 
-from deltaproto.clients.model import Access, IdentityKey, Verdict, cache_by_identity
+from deltaproto.caches import BoundedCache, IdentityKey, cache_by_identity
+from deltaproto.clients.model import Access, Verdict
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.resolve import ClientAtVersion
 from deltaproto.counts import counted
@@ -80,7 +81,7 @@ class Forecaster:
     def __init__(self, scope: ClientScope, seen: RecentUses | None, today: date) -> None:
         self._scope, self._seen, self._today = scope, seen, today
         self._everywhere: dict[tuple[str, tuple[str, ...]], TableClient] = {}
-        self._known: dict[_ClientsKey, IdentityKey[_Clients]] = {}
+        self._known = BoundedCache[_ClientsKey, IdentityKey[_Clients]](_CACHE_SIZE)
         self._newest: IdentityKey[_Clients] | None = None
 
     def forecast(self, facts: TableFacts, last_commit: date | None) -> TableForecast:
@@ -142,8 +143,6 @@ class Forecaster:
         key = tuple((IdentityKey(each.candidate), each.access, each.label) for each in clients)
         found = self._known.get(key)
         if found is None:
-            if len(self._known) >= _CACHE_SIZE:
-                self._known.clear()
             found = self._known[key] = IdentityKey(clients)
             for each in clients:
                 name = str(each.candidate.reference), tuple(each.access)

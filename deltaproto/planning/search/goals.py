@@ -8,8 +8,9 @@ from functools import lru_cache
 from typing import NamedTuple
 from typing import Protocol as Interface
 
+from deltaproto.caches import IdentityKey
 from deltaproto.clients import requirements
-from deltaproto.clients.model import Access, IdentityKey, PathVerdict, Verdict
+from deltaproto.clients.model import Access, PathVerdict, Verdict
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.resolve import ClientAtVersion
 from deltaproto.clients.verdicts import path_verdicts

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from deltaproto.clients.model import IdentityKey
+from deltaproto.caches import IdentityKey
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.planning import arithmetic
 from deltaproto.planning.enable import DISABLEABLE_FEATURES, find_disableable, is_kept_disabled

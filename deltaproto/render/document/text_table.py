@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import TypeVar
 
+from deltaproto.caches import BoundedCache, IdentityKey
 from deltaproto.render.document.blocks import (
     Code,
     Line,
@@ -48,7 +49,7 @@ class LineWriter:
 
     def __init__(self, painter: Painter) -> None:
         self._painter = painter
-        self._tables: dict[tuple[int, int], tuple[TableBlock, str]] = {}
+        self._tables = BoundedCache[tuple[IdentityKey[TableBlock], int], str](_REMEMBERED)
 
     def fold(self, line: Line, indent: int, *codes: str, mark: str = "") -> None:
         """Write one wrapped line; `mark`: the start of its first line."""
@@ -78,14 +79,12 @@ class LineWriter:
 
     def table(self, table: TableBlock, indent: int) -> None:
         """Write a table; reuse the layout of a table that was written before."""
-        key = id(table), indent
+        key = IdentityKey(table), indent
         found = self._tables.get(key)
-        if found is not None and found[0] is table:
-            self._painter.again(found[1])
+        if found is not None:
+            self._painter.again(found)
             return
-        if len(self._tables) >= _REMEMBERED:
-            self._tables.clear()
-        self._tables[key] = table, self._painter.recorded(lambda: self._table(table, indent))
+        self._tables[key] = self._painter.recorded(lambda: self._table(table, indent))
 
     def _table(self, table: TableBlock, indent: int) -> None:
         cells = [[single_line(plain(cell)) for cell in row] for row in table.rows]

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from deltaproto.clients.model import Verdict, cache_by_identity
+from deltaproto.caches import cache_by_identity
+from deltaproto.clients.model import Verdict
 from deltaproto.clients.requirements import UNREAD_BOOLEAN_BOUNDS
 from deltaproto.fleet.overview import ClientAccessVerdict, Overview, TableRow
 from deltaproto.policy.finding import Severity

@@ -10,7 +10,7 @@ from enum import StrEnum
 from functools import cache
 from typing import IO, Any, Generic, TypeVar
 
-from deltaproto.clients.model import cache_by_identity
+from deltaproto.caches import cache_by_identity
 from deltaproto.fleet.overview import ClientAccessVerdict, Overview, TableRow
 from deltaproto.render.discover import client_summary
 from deltaproto.render.document.html import document_html

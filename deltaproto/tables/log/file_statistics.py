@@ -15,13 +15,13 @@ from functools import cache
 from itertools import chain
 from typing import Any, NamedTuple
 
+from deltaproto.caches import cache_by_text
 from deltaproto.protocol.column_bounds import ColumnBounds
 from deltaproto.protocol.decoding import decode_fast
 from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.indexed_columns import IndexedColumn, select_indexed
 from deltaproto.protocol.metadata import Metadata, parse_schema_string, physical_name
 from deltaproto.protocol.properties import INDEXED_COLUMNS_PROPERTY, STATISTICS_COLUMNS_PROPERTY
-from deltaproto.protocol.text_cache import cache_by_text
 
 MISREAD_BOUNDS = (
     *(Trace.UNBOUNDED_COLUMNS, Trace.UNBOUNDED_BOOLEANS, Trace.UNBOUNDED_LATER_COLUMNS),

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from deltaproto.protocol.text_cache import cache_by_text
+from deltaproto.caches import cache_by_text
 from deltaproto.tables.log.parquet.thrift import (
     BINARY,
     BOOL,

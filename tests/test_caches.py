@@ -1,10 +1,12 @@
-"""Results for short texts are kept, few of those for long texts, and none for very long ones."""
+"""What caches keep, and when they forget it."""
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
-from deltaproto.protocol.text_cache import cache_by_text
+from deltaproto.caches import BoundedCache, cache_by_identity, cache_by_text
 
 
 @pytest.mark.parametrize(
@@ -40,3 +42,35 @@ def test_texts_in_tuples_count() -> None:
     long = ("x" * 600_000, "y" * 600_000)
     assert [count(long) for _ in range(2)] == [2, 2]
     assert len(calls) == 2
+
+
+def test_a_full_cache_is_emptied() -> None:
+    cache = BoundedCache[int, str](3)
+    for number in range(4):
+        cache[number] = str(number)
+    assert cache == {3: "3"}
+
+
+def test_a_cache_is_empty_in_another_process() -> None:
+    cache = BoundedCache[int, str](3)
+    cache[1] = "1"
+    copy = pickle.loads(pickle.dumps(cache))
+    assert copy == {}
+    for number in range(4):
+        copy[number] = str(number)
+    assert copy == {3: "3"}
+
+
+def test_results_are_kept_by_identity() -> None:
+    calls = []
+
+    @cache_by_identity(2)
+    def size(texts: list[str]) -> int:
+        calls.append(texts)
+        return len(texts)
+
+    first, equal = ["a"], ["a"]
+    assert [size(first), size(first), size(equal), size(first)] == [1, 1, 1, 1]
+    assert [each is first for each in calls] == [True, False]
+    assert [size([]), size(first)] == [0, 1]
+    assert len(calls) == 4
