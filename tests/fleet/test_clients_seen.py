@@ -20,11 +20,10 @@ from hypothesis import strategies as st
 
 import deltaproto
 from deltaproto import ResultError, UsageError
-from deltaproto.app import clients_seen
 from deltaproto.clients.model import Access
 from deltaproto.fleet.inventory import InventoryTables, open_inventory_tables
 from deltaproto.fleet.schemas import Inventory
-from deltaproto.fleet.seen import run_discovery, stored_uses
+from deltaproto.fleet.seen import run_discovery, seen_findings, stored_uses
 from deltaproto.fleet.seen.collect import add_access_logs
 from deltaproto.fleet.seen.seen_findings import RecentUses
 from deltaproto.fleet.seen.times import Times
@@ -788,7 +787,7 @@ def test_plans_from_python_are_those_of_the_command(
         with pytest.raises(UsageError, match=message):
             deltaproto.plan_upgrade(ledger, **named)
     now = datetime.now(UTC) + timedelta(days=9)
-    monkeypatch.setattr(clients_seen, "datetime", type("Later", (), {"now": lambda _: now}))
+    monkeypatch.setattr(seen_findings, "datetime", type("Later", (), {"now": lambda _: now}))
     old = deltaproto.plan_upgrade(ledger, enable=["deletionVectors"], seen=lake)
     assert f"{lake}: the newest run of discover is 9 days old; run it again." in old.warnings
 
