@@ -265,15 +265,15 @@ def load_checks(
         raise UsageError("nothing to check against", "pass a policy, or clients as ID@VERSION")
     rules = Policy(source="") if policy is None else load_local_policy(os.fspath(policy))
     catalog = load_local_catalog(require_texts(files, "client_files"), rules)
-    asked = [parse_declared(text) for text in require_texts(clients, "clients")]
+    named = [parse_declared(text) for text in require_texts(clients, "clients")]
     accesses = parse_accesses(require_texts(access, "access"), "access")
     if after is None:
-        checker = Checker(rules, catalog, asked=asked, access=accesses)
+        checker = Checker(rules, catalog, named=named, access=accesses)
     else:
         from deltaproto.fleet.forecast.after import UpgradeChecker, describe_limits
 
         upgrade = catalog.resolve(after)
-        checker = UpgradeChecker(upgrade, rules, catalog, asked=asked, access=accesses)
+        checker = UpgradeChecker(upgrade, rules, catalog, named=named, access=accesses)
         describe_limits(after, checker)
     if seen is None:
         return Checks(checker)

@@ -79,7 +79,7 @@ def run(values: Mapping[str, Any]) -> int:
     checker = _checker_type(values, catalog, undeclared=undeclared)(
         policy,
         catalog,
-        asked=map(parse_declared, declared),
+        named=map(parse_declared, declared),
         access=parse_accesses(values["access"], "--access"),
         baseline=baseline,
         survey=survey,

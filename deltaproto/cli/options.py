@@ -222,7 +222,7 @@ def print_policy_notices(checker: Checker | None, *, in_waves: bool = False) -> 
     """
     from deltaproto.policy.rules.unmatched_pattern import RULE as UNMATCHED_PATTERN
 
-    found = None if checker is None else checker.of_policy()
+    found = None if checker is None else checker.check_policy()
     by_rule: dict[str, list[str]] = {}
     for finding in found.findings if found is not None else ():
         if in_waves and finding.rule == UNMATCHED_PATTERN.id:

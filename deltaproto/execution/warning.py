@@ -111,7 +111,7 @@ def rule_on_losses(
     day = today or datetime.now(UTC).date()
     lost = [each for each in plan.clients if is_worse(each)]
     return tuple(
-        approvals.rule(
+        approvals.rule_on(
             names, AccessLoss(each.client, each.access, each.because, plan.goal_text), day
         )
         for each in lost

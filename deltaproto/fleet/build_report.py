@@ -52,7 +52,7 @@ def build_report(
     if policy is not None:
         return inventory.overview(state, Checker(policy, catalog))
     writers = find_last_writers(inventory, state, catalog)
-    checker = Checker(Policy(source=""), catalog, asked=map(parse_declared, writers.clients))
+    checker = Checker(Policy(source=""), catalog, named=map(parse_declared, writers.clients))
     return inventory.overview(state, checker)._replace(last_writers=writers)
 
 

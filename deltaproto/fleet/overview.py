@@ -148,7 +148,7 @@ def build_overview(
         for row, checked in checked_rows(part, checker, _COLUMNS):
             if state.is_newest(part, row["location"]):
                 found.add(row, checked)
-    of_policy = checker.of_policy()
+    of_policy = checker.check_policy()
     return Overview(
         scan,
         state.contributing,

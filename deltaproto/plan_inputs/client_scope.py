@@ -206,7 +206,7 @@ class ClientScope:
         if self.checker is None or inputs.facts is None:
             return ()
         facts = inputs.facts
-        return self.checker.applicable(facts.table, facts.location, facts.other_names)
+        return self.checker.applicable_key(facts.table, facts.location, facts.other_names)
 
     def group_of(self, inputs: PlanInput) -> Hashable | None:
         """Return a key for the influence of clients and policy on a plan's result.
@@ -268,7 +268,9 @@ class ClientScope:
             f"The policy's client {loses} access: {describe_change(one)}."
             for one, _ in found.unapproved
         ]
-        notes += [f"{ruling.text}." for ruling in found.rulings if ruling.approved or ruling.near]
+        notes += [
+            f"{ruling.text}." for ruling in found.rulings if ruling.approved or ruling.near_misses
+        ]
         if found.hidden:
             notes.append(f"The policy hides findings on the result: {found.hidden}.")
         plan = plan._replace(warnings=(*plan.warnings, *notes))

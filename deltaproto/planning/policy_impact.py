@@ -78,7 +78,10 @@ class PolicyImpact(NamedTuple):
     def in_words(self) -> tuple[str, ...]:
         """A sentence for each unapproved loss and each violation."""
         return (
-            *("; ".join([describe_change(loss), *ruling.near]) for loss, ruling in self.unapproved),
+            *(
+                "; ".join([describe_change(loss), *ruling.near_misses])
+                for loss, ruling in self.unapproved
+            ),
             *(finding.message for finding in self.violations),
         )
 

@@ -35,7 +35,7 @@ class LossRuling(NamedTuple):
     loss: AccessLoss
     approvals: tuple[Approval, ...] = ()
     """the approvals that together cover the loss; empty if it is not approved"""
-    near: tuple[str, ...] = ()
+    near_misses: tuple[str, ...] = ()
     """why other approvals of the same client do not apply, one sentence each"""
 
     @property
@@ -50,7 +50,7 @@ class LossRuling(NamedTuple):
         if self.loss.features:
             what += f" ({', '.join(self.loss.features)})"
         if not self.approvals:
-            return "; ".join([f"{what} is not approved", *self.near])
+            return "; ".join([f"{what} is not approved", *self.near_misses])
         by = " and ".join(
             each.approver
             + (f", {each.ticket}" if each.ticket else "")
@@ -79,30 +79,30 @@ class Approvals:
     def __bool__(self) -> bool:
         return bool(self._all)
 
-    def applicable(self, names: TableNames) -> tuple[Position, ...]:
+    def matching_positions(self, names: TableNames) -> tuple[Position, ...]:
         """Return the positions of the approvals that match a table."""
         return tuple(each.position for each, _ in self._all if names.match(each.table))
 
-    def about(self, names: TableNames, clients: Iterable[str] | None) -> Iterator[Approval]:
+    def matching(self, names: TableNames, clients: Iterable[str] | None) -> Iterator[Approval]:
         """Yield the approvals that match a table and one of its clients; None: any client."""
         known = None if clients is None else tuple(clients)
         for approval, client in self._all:
             if names.match(approval.table) and (known is None or any(map(client.names, known))):
                 yield approval
 
-    def rule(self, names: TableNames, loss: AccessLoss, today: datetime.date) -> LossRuling:
+    def rule_on(self, names: TableNames, loss: AccessLoss, today: datetime.date) -> LossRuling:
         """Decide whether a loss is approved on this day.
 
         Every feature that causes the loss must be approved, or the goal. A loss without such a
         feature can only be approved by its goal.
         """
         valid: list[Approval] = []
-        near: list[str] = []
+        near_misses: list[str] = []
         for approval, client in self._all:
             if client.names(loss.client):
                 why = _why_inapplicable(approval, names, loss, today)
                 if why:
-                    near.append(f"{self.described(approval)} {why}")
+                    near_misses.append(f"{self.describe(approval)} {why}")
                 else:
                     valid.append(approval)
         by_goal = [each for each in valid if each.goal is not None]
@@ -112,14 +112,14 @@ class Approvals:
         missing = [name for name in loss.features if name not in by_feature]
         if loss.features and not missing:
             return LossRuling(loss, tuple(by_feature[name] for name in loss.features))
-        near += [
-            f"{self.described(each)} does not cover {', '.join(missing)}"
+        near_misses += [
+            f"{self.describe(each)} does not cover {', '.join(missing)}"
             for each in valid
             if missing
         ]
-        return LossRuling(loss, (), tuple(near))
+        return LossRuling(loss, (), tuple(near_misses))
 
-    def described(self, approval: Approval) -> str:
+    def describe(self, approval: Approval) -> str:
         """Describe an approval: the approver, the ticket and its position in the policy."""
         ticket = f", {approval.ticket}" if approval.ticket else ""
         line, column = approval.position

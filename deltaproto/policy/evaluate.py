@@ -49,7 +49,7 @@ class Checker:
     """Check tables against one policy.
 
     Args:
-        asked: clients from the command line; they apply to every table.
+        named: clients from the command line; they apply to every table.
         access: overrides the access of every declared client.
         baseline: the saved tables.
         survey: undeclared clients whose every version is evaluated.
@@ -65,18 +65,18 @@ class Checker:
         policy: Policy,
         catalog: ClientCatalog,
         *,
-        asked: Iterable[Declared] = (),
+        named: Iterable[Declared] = (),
         access: tuple[Access, ...] = (),
         baseline: Baseline | None = None,
         survey: Iterable[Client] = (),
         today: datetime.date | None = None,
     ) -> None:
-        self._policy, self._asked, self._access = policy, tuple(asked), access
+        self._policy, self._named_clients, self._access = policy, tuple(named), access
         self._survey = tuple(survey)
         self._surveyed = BoundedCache[TableRequirements, tuple[Usability, ...]](_CACHE_SIZE)
         self._baseline = baseline
         self._candidates: dict[str, ClientAtVersion] = {}
-        for declared in self._asked:
+        for declared in self._named_clients:
             self._candidates[declared.text] = catalog.resolve(declared.text)
         errors = PolicyErrors(policy.source)
         for declared in policy.declared():
@@ -119,7 +119,7 @@ class Checker:
         names = TableNames(table, location, self._folders, others)
         return self._settings(find_matching(self._policy, names)).settings
 
-    def applicable(
+    def applicable_key(
         self, table: str, location: str | None, others: tuple[str, ...] = ()
     ) -> Hashable:
         """Return a key for the parts of the policy that apply to one table.
@@ -133,7 +133,7 @@ class Checker:
         return (
             tuple(entry.position for entry in matched.entries),
             tuple(each.waiver.position for each in matched.waivers),
-            self.approvals.applicable(matched.names),
+            self.approvals.matching_positions(matched.names),
         )
 
     def candidate(self, declared: Declared) -> ClientAtVersion:
@@ -145,7 +145,7 @@ class Checker:
         matched = self._newest = self._match(facts.table, facts.location, facts.other_names)
         found_for = self._settings(matched.entries)
         settings = found_for.settings
-        verdicts = self._verdicts(facts.needs, (*self._asked, *(settings.clients or ())))
+        verdicts = self._verdicts(facts.needs, (*self._named_clients, *(settings.clients or ())))
         baseline = self._baseline
         before = None if baseline is None else baseline.find(facts.table, facts.location, facts.id)
         found = [
@@ -198,7 +198,7 @@ class Checker:
             tuple(suppressed),
             None,
             facts.complete,
-            self._unasked(settings, matched.entries),
+            self._is_uncovered(settings, matched.entries),
             found_for.decisions,
             off,
             protocol=facts.protocol,
@@ -260,17 +260,17 @@ class Checker:
             others: further names of the table.
         """
         names = TableNames(table, location, others=others)
-        return tuple(self.approvals.rule(names, loss, self._today) for loss in losses)
+        return tuple(self.approvals.rule_on(names, loss, self._today) for loss in losses)
 
     def with_policy(self, tables: Iterable[TableCheck]) -> Iterator[TableCheck]:
         """Yield the tables, then the findings about the policy itself, if any."""
         for checked in tables:
             self.observe(checked)
             yield checked
-        if (found := self.of_policy()) is not None:
+        if (found := self.check_policy()) is not None:
             yield found
 
-    def of_policy(self) -> TableCheck | None:
+    def check_policy(self) -> TableCheck | None:
         """Return the findings about the policy itself. Call it after observing all tables."""
         every, severities = list(self.use.findings()), self._policy.severities
         suppressed = tuple(
@@ -304,19 +304,19 @@ class Checker:
         readable = checked.error is None
         waivers = [each.waiver for each in matched.waivers]
         settings = self._settings(entries) if readable else None
-        self.use.table(names, entries, settings, waivers, is_table=checked.is_table)
+        self.use.add_table(names, entries, settings, waivers, is_table=checked.is_table)
         if checked.unasked:
-            self.use.unasked(checked.table)
+            self.use.add_uncovered_table(checked.table)
         clients = [judged.verdict.named for judged in checked.verdicts] if readable else None
         # It is unknown which parts of the policy an unreadable table uses.
         for each in () if readable else waivers:
-            self.use.waived(each)
-        for approval in self.approvals.about(names, clients) if self.approvals else ():
-            self.use.approved(approval)
+            self.use.add_waiver(each)
+        for approval in self.approvals.matching(names, clients) if self.approvals else ():
+            self.use.add_approval(approval)
         for suppressed in checked.suppressed:
             waiver = find_waiver(suppressed.finding, matched.waivers)
             if waiver is not None:
-                self.use.waived(waiver)
+                self.use.add_waiver(waiver)
 
     def _approval(
         self, finding: Finding, verdicts: tuple[DeclaredVerdict, ...], names: TableNames
@@ -325,7 +325,7 @@ class Checker:
         if not self.approvals or finding.client is None:
             return finding
         rulings = [
-            self.approvals.rule(
+            self.approvals.rule_on(
                 names, AccessLoss(finding.client, each.access, each.because), self._today
             )
             for each in (judged.verdict for judged in verdicts)
@@ -337,8 +337,8 @@ class Checker:
             first = min((a for each in rulings for a in each.approvals), key=lambda a: a.expires)
             expires = first.expires.isoformat()
             return Suppression(finding, first.reason, expires, first.approver, first.ticket)
-        near = dict.fromkeys(text for each in rulings for text in each.near)
-        hint = "; ".join([finding.hint, *near])
+        near_misses = dict.fromkeys(text for each in rulings for text in each.near_misses)
+        hint = "; ".join([finding.hint, *near_misses])
         return finding._replace(hint=hint)
 
     def _settings(self, entries: tuple[TableEntry, ...]) -> Merged:
@@ -349,8 +349,8 @@ class Checker:
             found = self._merged[key] = merge_settings(self._policy, entries)
         return found
 
-    def _unasked(self, settings: PolicySettings, entries: tuple[TableEntry, ...]) -> bool:
-        if self._asked or self._baseline is not None or not self._policy.tables:
+    def _is_uncovered(self, settings: PolicySettings, entries: tuple[TableEntry, ...]) -> bool:
+        if self._named_clients or self._baseline is not None or not self._policy.tables:
             return False
         return settings._replace(severities={}) == PolicySettings(severities={}) and not entries
 

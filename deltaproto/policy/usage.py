@@ -48,11 +48,11 @@ class PolicyUse:
         # How many tables each notice is about, apart from those with a waiver for it.
         self._notices: dict[tuple[Rule, Notice, Waiver | None], int] = {}
         self._tables = 0
-        self._unasked: list[str] = []
-        self._unasked_count = 0
+        self._uncovered: list[str] = []
+        self._uncovered_count = 0
         self._others: list[Finding] = []
 
-    def table(
+    def add_table(
         self,
         names: TableNames,
         entries: tuple[TableEntry, ...],
@@ -85,26 +85,26 @@ class PolicyUse:
             # These findings name no feature and no client.
             if each.rule == rule.id and each.feature is None and each.client is None:
                 waiver = each
-                self.waived(each)
+                self.add_waiver(each)
                 break
         key = rule, notice, waiver
         self._notices[key] = self._notices.get(key, 0) + 1
 
-    def waived(self, waiver: Waiver) -> None:
+    def add_waiver(self, waiver: Waiver) -> None:
         """Record a waiver that suppressed a finding."""
         self._waivers.add(waiver.position)
 
-    def approved(self, approval: Approval) -> None:
+    def add_approval(self, approval: Approval) -> None:
         """Record an approval that matches a table and one of its clients."""
         self._approvals.add(approval.position)
 
-    def unasked(self, table: str) -> None:
+    def add_uncovered_table(self, table: str) -> None:
         """Record a table to which nothing in the policy applies."""
-        self._unasked_count += 1
-        if len(self._unasked) < _NAMED:
-            self._unasked.append(table)
+        self._uncovered_count += 1
+        if len(self._uncovered) < _NAMED:
+            self._uncovered.append(table)
 
-    def add(self, finding: Finding) -> None:
+    def add_finding(self, finding: Finding) -> None:
         """Add a finding about the policy that tables and logs together show."""
         self._others.append(finding)
 
@@ -117,8 +117,8 @@ class PolicyUse:
         for key, count in other._notices.items():
             self._notices[key] = self._notices.get(key, 0) + count
         self._tables += other._tables
-        self._unasked = (self._unasked + other._unasked)[:_NAMED]
-        self._unasked_count += other._unasked_count
+        self._uncovered = (self._uncovered + other._uncovered)[:_NAMED]
+        self._uncovered_count += other._uncovered_count
         self._others += other._others
 
     def findings(self) -> Iterator[Finding]:
@@ -139,15 +139,15 @@ class PolicyUse:
                 client=client,
                 detail=f"client {client}",
             )
-        yield from (finding for finding, waiver in self._of_notices() if waiver is None)
+        yield from (finding for finding, waiver in self._findings_of_notices() if waiver is None)
 
     def suppressed(self) -> Iterator[Suppression]:
         """Yield the findings about the policy that it waives."""
-        for finding, waiver in self._of_notices():
+        for finding, waiver in self._findings_of_notices():
             if waiver is not None:
                 yield Suppression(finding, waiver.reason, waiver.expires.isoformat())
 
-    def _of_notices(self) -> Iterator[tuple[Finding, Waiver | None]]:
+    def _findings_of_notices(self) -> Iterator[tuple[Finding, Waiver | None]]:
         for (rule, notice, waiver), count in self._notices.items():
             message = notice.message
             if rule == contradictory_requirements.RULE:
@@ -171,8 +171,8 @@ class PolicyUse:
                 f"{source}: the policy requires nothing: it declares no clients and no settings",
                 "add clients, or settings under tables",
             )
-        elif self._unasked_count:
-            count, first = self._unasked_count, self._unasked[0]
+        elif self._uncovered_count:
+            count, first = self._uncovered_count, self._uncovered[0]
             named = tables_such_as(count, first)
             yield rule.finding(
                 source,
@@ -185,12 +185,14 @@ class PolicyUse:
             return
         for entry in self._policy.tables:
             if entry.position not in self._entries and entry.profile is None:
-                yield self._nothing(f'the pattern "{entry.pattern}"', entry.pattern, entry.position)
+                yield self._matches_nothing(
+                    f'the pattern "{entry.pattern}"', entry.pattern, entry.position
+                )
         for waiver in self._policy.waivers:
             if waiver.position not in self._waivers:
                 about = [f'"{waiver.table}"', waiver.feature, waiver.client]
                 named = ", ".join(each for each in about if each)
-                yield self._nothing(
+                yield self._matches_nothing(
                     f"the waiver of {waiver.rule} ({named})", waiver.table, waiver.position
                 )
 
@@ -199,11 +201,11 @@ class PolicyUse:
                 what = (
                     f'the approval by {approval.approver} ({approval.client} on "{approval.table}")'
                 )
-                yield self._nothing(what, approval.table, approval.position)
+                yield self._matches_nothing(what, approval.table, approval.position)
         rollout = self._policy.rollout
         for pattern in () if rollout is None else rollout.canary:
             if pattern not in self._canaries:
-                yield self._nothing(f'the canary "{pattern}" of the rollout', pattern, None)
+                yield self._matches_nothing(f'the canary "{pattern}" of the rollout', pattern, None)
 
     def _unused_profiles(self) -> Iterator[Finding]:
         for name, position in self._policy.unused_profiles:
@@ -214,7 +216,7 @@ class PolicyUse:
                 detail=f"profile {name}",
             )
 
-    def _nothing(self, what: str, pattern: str, position: Position | None) -> Finding:
+    def _matches_nothing(self, what: str, pattern: str, position: Position | None) -> Finding:
         folder = pattern.rstrip("/")
         slash = pattern.endswith("/") and folder
         place = self._policy.source if position is None else self._at(position)
@@ -231,7 +233,7 @@ class PolicyUse:
     def _properties(self) -> Iterator[Finding]:
         for entry in self._policy.tables:
             for key in entry.settings.require_properties:
-                verb, hint = "store", _instead_of(key)
+                verb, hint = "store", _suggest_instead_of(key)
                 if hint is None and (near := suggest_property(key)) is not None:
                     verb, hint = "know", f'did you mean "{near}"?' if near else "check the spelling"
                 if hint is not None:
@@ -271,7 +273,7 @@ class PolicyUse:
         return f"{self._policy.source}:{position.line}:{position.column}"
 
 
-def _instead_of(key: str) -> str | None:
+def _suggest_instead_of(key: str) -> str | None:
     """Return what to write instead of a property that Delta does not store; None: it is stored."""
     if key.lower().startswith(FEATURE_PREFIX):
         return f"write require_features: [{feature_from_key(key) or 'FEATURE'}] instead"

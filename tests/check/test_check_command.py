@@ -302,7 +302,7 @@ def _checked(tables: Iterable[str]) -> list[CheckedTable]:
         declared(OLD, Access.READ, Access.APPEND),
         declared("deltalake@1.6.6", Access.READ)._replace(label="a|b\x1b`"),
     ]
-    checker = Checker(Policy(""), ClientCatalog(), asked=asked)
+    checker = Checker(Policy(""), ClientCatalog(), named=asked)
     return [
         checker.check(TableFacts(table, f"file:///{n}", 0, needs, {}, {}, (), complete=True))
         for n, table in enumerate(tables)
@@ -326,7 +326,7 @@ def test_a_name_of_spark_is_not_said_to_have_no_remedy(known: tuple[str, ...], h
         by_name=True,
     )
     facts = TableFacts("sales.orders", "file:///a b", 0, needs, {}, {}, (), complete=True)
-    checker = Checker(Policy(""), ClientCatalog(), asked=[declared(OLD, Access.APPEND)])
+    checker = Checker(Policy(""), ClientCatalog(), named=[declared(OLD, Access.APPEND)])
     (finding,) = (each for each in checker.check(facts).findings if each.rule == "DP201")
     assert hint in finding.hint
 

@@ -59,7 +59,7 @@ def test_errors() -> None:
 
 def test_declared_clients(table: Inspection) -> None:
     checker = Checker(
-        Policy(source=""), load_local_catalog(()), asked=(parse_declared("trino@476"),)
+        Policy(source=""), load_local_catalog(()), named=(parse_declared("trino@476"),)
     )
     checked = checker.check(facts_from_inspection(table))
     assert pickle.loads(pickle.dumps(checked)) == checked

@@ -34,7 +34,7 @@ PAIR = LOSS._replace(features=("deletionVectors", "columnMapping"))
 
 def ruled(loss: AccessLoss, *approvals: Approval) -> LossRuling:
     policy = Policy("p.yaml", approvals=approvals)
-    return Approvals(policy, ClientCatalog()).rule(TABLE, loss, TODAY)
+    return Approvals(policy, ClientCatalog()).rule_on(TABLE, loss, TODAY)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_an_approval_that_does_not_apply_is_named(
 @pytest.mark.parametrize("client", ["trino@401", "bigquery", "deltalake/pyarrow"])
 def test_an_approval_of_another_client_is_not_near(client: str) -> None:
     ruling = ruled(LOSS, GIVEN._replace(client=client))
-    assert (ruling.approved, ruling.near) == (False, ())
+    assert (ruling.approved, ruling.near_misses) == (False, ())
 
 
 def test_an_unknown_client_is_an_error_with_its_place() -> None:

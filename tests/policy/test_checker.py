@@ -217,7 +217,7 @@ def test_what_of_a_policy_applies_to_a_table(tmp_path: Path) -> None:
     )
     policy = load_local_policy(str(file))
     checker = Checker(policy, load_local_catalog((), policy))
-    parts = {name: checker.applicable(f"main.{name}", None) for name in "abcde"}
+    parts = {name: checker.applicable_key(f"main.{name}", None) for name in "abcde"}
     assert parts["d"] == parts["e"]
     assert len({*parts.values()}) == 4
 
@@ -228,5 +228,5 @@ def test_findings_of_tables_and_logs_together_are_findings_of_the_policy(tmp_pat
     policy = load_local_policy(str(file))
     checker = Checker(policy, load_local_catalog((), policy))
     finding = Finding("DP309", Severity.WARNING, "a message", "a hint", str(file))
-    checker.use.add(finding)
+    checker.use.add_finding(finding)
     assert finding in [*checker.use.findings()]

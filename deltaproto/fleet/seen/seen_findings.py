@@ -165,7 +165,7 @@ class SeenChecks:
             findings = list(self._findings(checked, found))
             yield self._checker.with_findings(checked, findings) if findings else checked
         for finding in self._unseen():
-            self._checker.use.add(finding)
+            self._checker.use.add_finding(finding)
 
     def _findings(self, checked: TableCheck, found: list[SeenOnTable]) -> Iterator[Finding]:
         declared: dict[str, set[Access]] = defaultdict(set)
