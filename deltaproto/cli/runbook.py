@@ -151,7 +151,7 @@ def _build_entries(
             gate._replace(message=redact(gate.message), hint=redact(gate.hint)) for gate in found
         )
 
-    def look(first: str) -> RunbookEntry:
+    def read_entry(first: str) -> RunbookEntry:
         planned = plans[first]
         return RunbookEntry(
             planned,
@@ -163,14 +163,14 @@ def _build_entries(
             None if planned.id == first else first,
         )
 
-    def waits(first: str) -> bool:
+    def is_remote(first: str) -> bool:
         plan = plans[first].plan
         return not plan.sql_name.startswith("delta.`") or not locate(plan.location).local
 
     show = options.shows_progress(values) and sys.stderr.isatty()
     found = []
     with count_steps("tables read", show=show) as seen:
-        for number, (_, read) in enumerate(work_ahead(look, plans, waits), 1):
+        for number, (_, read) in enumerate(work_ahead(read_entry, plans, is_remote), 1):
             found.append(read())
             seen(number)
     return tuple(found)

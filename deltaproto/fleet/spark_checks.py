@@ -59,13 +59,13 @@ class SparkChecks:
 
     def verdicts(self) -> DataFrame:
         """Return one row per table, client and access: what the client can do, and why not."""
-        return self._over(
+        return self._map_tables(
             _rows_mapper(self._checker, _verdict_schema, _verdict_rows), _verdict_schema()
         )
 
     def findings(self) -> DataFrame:
         """Return one row per finding of the policy, including those of `inspect`."""
-        return self._over(
+        return self._map_tables(
             _rows_mapper(self._checker, _finding_schema, _finding_rows), _finding_schema()
         )
 
@@ -75,7 +75,7 @@ class SparkChecks:
 
         tally = PolicyTally()
         counts = pa.schema([pa.field("counts", pa.string()), pa.field("use", pa.binary())])
-        for row in self._over(_tally_mapper(self._checker), counts).collect():
+        for row in self._map_tables(_tally_mapper(self._checker), counts).collect():
             tally.merge(row["counts"])
             # Pickled by our own code, from our own objects.
             self._checker.use.merge(pickle.loads(row["use"]))  # noqa: S301
@@ -93,7 +93,7 @@ class SparkChecks:
 
         packed = pa.schema([pa.field("packed", pa.binary())])
         wanted = ("location", "table", *more)
-        found = self._over(_pickle_mapper(self._checker, wanted), packed, more)
+        found = self._map_tables(_pickle_mapper(self._checker, wanted), packed, more)
         for row in found.toLocalIterator():
             # Pickled by our own code, from our own objects.
             yield from pickle.loads(row["packed"])  # noqa: S301
@@ -103,11 +103,11 @@ class SparkChecks:
         for row in read_error_rows(self._queries, self._scan):
             yield row, check_error_row(row, self._checker)
 
-    def _over(
-        self, work: Callable[[Batches], Batches], columns: pa.Schema, more: Iterable[str] = ()
+    def _map_tables(
+        self, mapper: Callable[[Batches], Batches], columns: pa.Schema, more: Iterable[str] = ()
     ) -> DataFrame:
         query = tables_query(self._queries, self._scan.scan_id, more=more)
-        return self._queries.ask(query).mapInArrow(work, columns_ddl(columns))
+        return self._queries.ask(query).mapInArrow(mapper, columns_ddl(columns))
 
 
 def _check_batch(checker: Checker, batch: pa.RecordBatch) -> Iterator[TableCheck]:
@@ -119,7 +119,7 @@ def _rows_mapper(
     schema: Callable[[], pa.Schema],
     rows_of: Callable[[TableCheck], Iterable[tuple[Any, ...]]],
 ) -> Callable[[Batches], Batches]:
-    def made(batches: Batches) -> Batches:
+    def map_batches(batches: Batches) -> Batches:
         import pyarrow as pa
 
         columns = schema()
@@ -129,11 +129,11 @@ def _rows_mapper(
             arrays = [arrow_array(v, field.type) for v, field in zip(values, columns, strict=True)]
             yield pa.RecordBatch.from_arrays(arrays, schema=columns)
 
-    return made
+    return map_batches
 
 
 def _tally_mapper(checker: Checker) -> Callable[[Batches], Batches]:
-    def counted(batches: Batches) -> Batches:
+    def map_batches(batches: Batches) -> Batches:
         import pyarrow as pa
 
         tally = PolicyTally()
@@ -144,7 +144,7 @@ def _tally_mapper(checker: Checker) -> Callable[[Batches], Batches]:
         use = pa.array([pickle.dumps(checker.use)], pa.binary())
         yield pa.RecordBatch.from_pydict({"counts": [tally.dumped()], "use": use})
 
-    return counted
+    return map_batches
 
 
 def _pickle_mapper(checker: Checker, sent: tuple[str, ...]) -> Callable[[Batches], Batches]:

@@ -211,13 +211,13 @@ def find_drift(
     )
     places = ScanPlaces(before, now, pair.same_roots)
 
-    def solved(row: Mapping[str, Any]) -> Sequence[Difference]:
+    def attributed(row: Mapping[str, Any]) -> Sequence[Difference]:
         found = differences_of_row(row, places)
         return attributor.solve(*found) if attributor and found.changes else found.changes
 
     with reader_pool(_THREADS) as pool:
         for batch in queries.ask(f"{drift_query(pair, queries.quote)} ORDER BY location", _NEEDED):
-            for found in map_in_threads(pool, solved, batch.to_pylist()):
+            for found in map_in_threads(pool, attributed, batch.to_pylist()):
                 yield from found
 
 

@@ -99,7 +99,7 @@ class Forecaster:
             return table
         refuse_invalid_protocol(facts.needs.protocol)
         place = normalize_location(facts.location)
-        uses = [] if self._seen is None else self._seen.on(place)
+        uses = [] if self._seen is None else self._seen.of_table(place)
         clients = self._clients(facts)
         upgrades = tuple(
             self._upgrade(rule, facts, clients, uses)
@@ -111,7 +111,7 @@ class Forecaster:
             upgrades=upgrades,
             idle_days=idle_days(last, self._today),
             clients=len(clients.value) if self._scope.any else 0,
-            counted=self._seen is not None and self._seen.counts(place),
+            counted=self._seen is not None and self._seen.was_counted(place),
             complete=facts.complete,
         )
 

@@ -93,11 +93,11 @@ class RecentUses:
                 if last is None or last >= self.since or missed >= until:
                     self._tables[location].append(SeenOnTable(client, seen, usage, times, rhythm))
 
-    def on(self, location: str) -> list[SeenOnTable]:
+    def of_table(self, location: str) -> list[SeenOnTable]:
         """Return the clients of a table, by name."""
         return sorted(self._tables.get(location, ()), key=lambda each: each.client.label)
 
-    def counts(self, location: str) -> bool:
+    def was_counted(self, location: str) -> bool:
         """Return True if the commits of a table were counted at all."""
         return location in self._stored.counted
 
@@ -147,7 +147,7 @@ class SeenChecks:
         self._policy = policy
         self.uncounted: list[str] = []
         """tables whose commits no run counted"""
-        self._uncovered: set[Position] = set()
+        self._uncountable: set[Position] = set()
         self._used: set[Position] = set()
         self._tables: Counter[Declared] = Counter()
 
@@ -158,10 +158,10 @@ class SeenChecks:
                 yield checked
                 continue
             location = normalize_location(checked.location or checked.table)
-            found = self._seen.on(location)
-            if not self._seen.counts(location):
+            found = self._seen.of_table(location)
+            if not self._seen.was_counted(location):
                 self.uncounted.append(checked.table)
-            self._note(checked, location, found)
+            self._record_use(checked, location, found)
             findings = list(self._findings(checked, found))
             yield self._checker.with_findings(checked, findings) if findings else checked
         for finding in self._unseen():
@@ -185,7 +185,7 @@ class SeenChecks:
     def _version(self, id_: str, text: str | None) -> Version | None:
         return None if text is None else parse_version(self._catalog.get(id_).versions, text)
 
-    def _note(self, checked: TableCheck, location: str, found: list[SeenOnTable]) -> None:
+    def _record_use(self, checked: TableCheck, location: str, found: list[SeenOnTable]) -> None:
         used = {id_ for each in found for id_ in each.ids}
         for judged in checked.verdicts:
             position = judged.declared.position
@@ -193,7 +193,7 @@ class SeenChecks:
             if judged.client in used:
                 self._used.add(position)
             if judged.client not in marks or not self._seen.covers(location, judged.access):
-                self._uncovered.add(position)
+                self._uncountable.add(position)
         for declared in {judged.declared for judged in checked.verdicts}:
             self._tables[declared] += 1
 
@@ -202,7 +202,7 @@ class SeenChecks:
         mine = set(self._policy.declared())
         for declared, tables in self._tables.items():
             position = declared.position
-            if declared not in mine or position in self._used | self._uncovered:
+            if declared not in mine or position in self._used | self._uncountable:
                 continue
             yield declared_not_seen.RULE.finding(
                 source,
@@ -307,8 +307,8 @@ def uses_for_plans(recent: RecentUses) -> Callable[[str], tuple[SeenUse, ...] | 
     @lru_cache(maxsize=64)
     def uses(location: str) -> tuple[SeenUse, ...] | None:
         place = normalize_location(location)
-        found = tuple(_for_plan(each) for each in recent.on(place))
-        return found if found or recent.counts(place) else None
+        found = tuple(_for_plan(each) for each in recent.of_table(place))
+        return found if found or recent.was_counted(place) else None
 
     return uses
 

@@ -113,12 +113,12 @@ def _rendered(path: str, context: Mapping[str, Any], *, html: bool) -> str:
     from markupsafe import Markup
 
     def plain(value: Any) -> Any:
-        return value if isinstance(value, Markup) else _markup(escape(str(value)))
+        return value if isinstance(value, Markup) else _mark_safe(escape(str(value)))
 
     def code(value: Any) -> Markup:
         if html:
-            return _markup(f"<code>{text(str(value))}</code>")
-        return _markup(blocks_markdown([Paragraph((Code(str(value)),))]).strip())
+            return _mark_safe(f"<code>{text(str(value))}</code>")
+        return _mark_safe(blocks_markdown([Paragraph((Code(str(value)),))]).strip())
 
     environment = ImmutableSandboxedEnvironment(
         loader=FileSystemLoader(os.path.dirname(os.path.abspath(path))),
@@ -148,14 +148,14 @@ _HINT = "use only what the documentation of runbooks lists for templates"
 
 
 def _context(document: Document, book: Book, say: Phrases, *, html: bool) -> dict[str, Any]:
-    def made(section: Section) -> Markup:
-        return _markup(blocks_html([section], say.words) if html else blocks_markdown([section]))
+    def markup(section: Section) -> Markup:
+        return _mark_safe(blocks_html([section], say.words) if html else blocks_markdown([section]))
 
     return {
         "title": document.title,
         "subtitle": plain(document.subtitle),
         "chapters": {
-            block.anchor: made(block) for block in document.blocks if isinstance(block, Section)
+            block.anchor: markup(block) for block in document.blocks if isinstance(block, Section)
         },
         "plans": [_plan(entry, book) for entry in book.entries],
         "written": stamp(book.written),
@@ -165,11 +165,11 @@ def _context(document: Document, book: Book, say: Phrases, *, html: bool) -> dic
     }
 
 
-def _markup(made: str) -> Markup:
+def _mark_safe(text: str) -> Markup:
     """Mark the output of our renderers as safe; they already escape all data."""
     from markupsafe import Markup
 
-    return Markup(made)  # noqa: S704
+    return Markup(text)  # noqa: S704
 
 
 def _plan(entry: RunbookEntry, book: Book) -> dict[str, Any]:
