@@ -1,4 +1,4 @@
-"""Numbers with their nouns, and lists that are cut short."""
+"""Numbers with their nouns, and lists and texts that are cut short."""
 
 from collections.abc import Sequence
 
@@ -31,3 +31,8 @@ def first_names(names: Sequence[str], most: int) -> str:
 def tables_such_as(count: int, first: str) -> str:
     """Return the name of the only table, or the number of tables and the first name."""
     return first if count == 1 else f"{counted(count, 'table')}, such as {first}"
+
+
+def shorten(text: str, most: int) -> str:
+    """Cut a text to `most` characters, the last of which is an ellipsis."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -26,7 +26,6 @@ from deltaproto.certification.outcomes import (
     collect_outcomes,
     judge_protocol,
 )
-from deltaproto.certification.scrub import shorten
 from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.entry import parse_client
 from deltaproto.clients.matching import judge_access
@@ -34,6 +33,7 @@ from deltaproto.clients.measurement import MeasuredOutcome, Measurement
 from deltaproto.clients.model import MEASURED_REFERENCE, Access, AppliesTo, Path, Range, Verdict
 from deltaproto.clients.requirements import TableRequirements, table_requirements
 from deltaproto.clients.resolve import ClientReference
+from deltaproto.counts import shorten
 from deltaproto.errors import UsageError
 from deltaproto.inspection import Inspection, ReadRequest, inspect_table
 from deltaproto.inspection.facts import facts_from_inspection

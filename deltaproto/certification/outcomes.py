@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from deltaproto.certification.fixtures.case import ReferenceTable
-from deltaproto.certification.scrub import shorten
 from deltaproto.clients.matching import judge_access
 from deltaproto.clients.measurement import (
     MeasuredOutcome,
@@ -22,6 +21,7 @@ from deltaproto.clients.requirements import (
     UNREAD_BOOLEAN_BOUNDS,
     TableRequirements,
 )
+from deltaproto.counts import shorten
 
 LONGEST_REASON = 160
 """characters of a reason in an entry"""

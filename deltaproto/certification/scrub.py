@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from deltaproto.counts import shorten
+
 _LONGEST = 240
 _SCRUBBED = (
     (re.compile(r"file:/+\S*?/([\w.-]+/)?_delta_log"), "…/_delta_log"),
@@ -26,8 +28,3 @@ def scrub_error(text: str, folders: Iterable[Path]) -> str:
     for pattern, instead in _SCRUBBED:
         text = pattern.sub(instead, text)
     return shorten(" ".join(text.split()), _LONGEST)
-
-
-def shorten(text: str, most: int) -> str:
-    """Truncate a text to `most` characters, with an ellipsis."""
-    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from deltaproto.counts import shorten
 from deltaproto.errors import ErrorCode, TableError, UsageError
 from deltaproto.inspection.interface import Inspection, ReaderChoice, ReadRequest, Unreadable
 from deltaproto.location import LocationKind, catalog_server, is_remote, locate
@@ -332,8 +333,8 @@ def compare_readers(
             if field in expected and value != expected[field]:
                 yield DISAGREE.finding(
                     table,
-                    f"{field}: {yardstick.reader} has {_shorten(expected[field])}, "
-                    f"{name} has {_shorten(value)}",
+                    f"{field}: {yardstick.reader} has {_short_json(expected[field])}, "
+                    f"{name} has {_short_json(value)}",
                     _disagreement_hint(yardstick, state),
                     evidence=field,
                 )
@@ -368,6 +369,5 @@ def _disagreement_hint(yardstick: TableState, state: TableState) -> str:
     return "the log reader follows the spec; check the log before trusting the other result"
 
 
-def _shorten(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
+def _short_json(value: Any) -> str:
+    return shorten(json.dumps(value, ensure_ascii=False), _LONGEST_VALUE)

@@ -163,9 +163,6 @@ def reenables_itself(name: str, session: Mapping[str, str]) -> Iterator[str]:
         )
 
 
-_MAX_LENGTH = 80
-
-
 def may_be_table(target: tuple[str, ...], table: str) -> bool:
     """Return True if a statement's table may be the planned table (`table`, quoted as SQL)."""
     planned = split_name(table)
@@ -180,12 +177,6 @@ def may_be_table(target: tuple[str, ...], table: str) -> bool:
 def is_same_table(target: tuple[str, ...], table: str) -> bool:
     """Return True if a statement's table is this one regardless of the current schema."""
     return len(target) == len(split_name(table)) and may_be_table(target, table)
-
-
-def shorten(text: str) -> str:
-    """Return the beginning of a statement on one line."""
-    words = " ".join(text.split())
-    return words if len(words) <= _MAX_LENGTH else words[: _MAX_LENGTH - 1] + "…"
 
 
 def describe_user_statement(parsed: ParsedStatement, step: Step) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from deltaproto.planning.advice import is_same_table, may_be_table, shorten
+from deltaproto.counts import shorten
+from deltaproto.planning.advice import is_same_table, may_be_table
 from deltaproto.planning.ddl.user_statement import ParsedStatement, UserStatement
 from deltaproto.planning.enable import FeatureToEnable, enabling_statements
 from deltaproto.planning.plan import Blocked
@@ -34,6 +35,8 @@ _LEVELS: dict[str, str] = {
 _NEVER_LOWER = (
     "Setting lower versions does not lower a protocol: use plan-downgrade to drop features."
 )
+_LONGEST_STATEMENT = 80
+"""characters of a statement in a message"""
 
 
 def is_clustered(table: Table, columns: tuple[str, ...]) -> bool:
@@ -64,7 +67,8 @@ class PlanBuilder:
         outcome = predict_statement(parsed.statement, self.table, self._engine)
         refusal = outcome.refusal
         if refusal is not None and not refusal.retry:
-            where = f"line {parsed.line}: {shorten(parsed.text)}: {refusal.message}"
+            statement = shorten(" ".join(parsed.text.split()), _LONGEST_STATEMENT)
+            where = f"line {parsed.line}: {statement}: {refusal.message}"
             self.blocked.append(
                 Blocked(parsed.statement.feature, where, refusal.remedy, refusal.error)
             )

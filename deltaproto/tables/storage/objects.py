@@ -10,6 +10,7 @@ from functools import partial
 from io import BytesIO, RawIOBase
 from typing import IO, Any, cast
 
+from deltaproto.counts import shorten
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.interrupts import interruptible
 from deltaproto.location import quote_for_shell
@@ -263,14 +264,10 @@ def _classify_error(uri: str, error: BaseException, options: Mapping[str, str]) 
         return refused.as_error(uri)
     return TableError(
         ErrorCode.TIMEOUT if timed_out else ErrorCode.STORAGE,
-        f"cannot read {uri}: {_short(Redactor(options)(text[:_MOST_EXAMINED]))}",
+        f"cannot read {uri}: {shorten(Redactor(options)(text[:_MOST_EXAMINED]), _MOST_SHOWN)}",
         "check the endpoint, the region and the credentials",
     )
 
 
 _MOST_EXAMINED, _MOST_SHOWN = 4000, 200
 """characters of a store's message"""
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 1]}…"
