@@ -81,10 +81,10 @@ def parse_accesses(texts: Iterable[str], flag: str) -> tuple[Access, ...]:
     return tuple(found)
 
 
-def parse_declared(text: str, access: tuple[Access, ...] = DEFAULT_ACCESS) -> Declared:
+def parse_declared(text: str) -> Declared:
     """Parse a client that is not declared in a policy."""
     reference = parse_reference(text)
-    return Declared(text, *reference, access, None, None, Position(0, 0))
+    return Declared(text, *reference, DEFAULT_ACCESS, None, None, Position(0, 0))
 
 
 def _merge_clients(own: dict[str, Client], more: Mapping[str, Client]) -> None:

@@ -41,10 +41,11 @@ class LiveFiles:
     `operations` has the operation name of each replayed commit that records one.
     """
 
-    def __init__(self, base: Checkpoint | None = None, *, v2: bool = False) -> None:
+    def __init__(self, base: Checkpoint | None = None) -> None:
         self.files: dict[str, LiveFile] = {}
         self.base = base
-        self.v2 = v2
+        self.v2 = False
+        """whether `base` is a V2 checkpoint"""
         self.change_files = False
         self.operations: dict[int, str] = {}
         self._removed: dict[str, int] = {}
