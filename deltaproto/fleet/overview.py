@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from typing import Protocol as Interface
 
+from deltaproto.caches import IdentityKey
 from deltaproto.clients.model import Access, Verdict
 from deltaproto.fleet.drift.diff import Difference
 from deltaproto.fleet.inventory_queries import InventoryQueries
@@ -176,10 +177,9 @@ class _RowCollector:
         self.tables: list[TableRow] = []
         self.unread: list[UnreadableRow] = []
         self.waived = self.off = 0
-        # Tables with equal requirements share their verdicts. Keeping references to them prevents
-        # reuse of their ids.
+        # Tables with equal requirements share their verdicts.
         self._known: dict[
-            int, tuple[tuple[DeclaredVerdict, ...], tuple[ClientAccessVerdict, ...]]
+            IdentityKey[tuple[DeclaredVerdict, ...]], tuple[ClientAccessVerdict, ...]
         ] = {}
 
     def add(self, row: Mapping[str, Any], checked: TableCheck) -> None:
@@ -192,10 +192,11 @@ class _RowCollector:
             unread = UnreadableRow(row["table"], row["location"], *problem, checked.findings)
             self.unread.append(unread)
             return
-        verdicts = checked.verdicts
-        if id(verdicts) not in self._known:
-            self._known[id(verdicts)] = verdicts, _access_verdicts(verdicts)
-        self.tables.append(_build_row(row, checked, self._known[id(verdicts)][1]))
+        key = IdentityKey(checked.verdicts)
+        verdicts = self._known.get(key)
+        if verdicts is None:
+            verdicts = self._known[key] = _access_verdicts(checked.verdicts)
+        self.tables.append(_build_row(row, checked, verdicts))
 
 
 def _access_verdicts(verdicts: Iterable[DeclaredVerdict]) -> tuple[ClientAccessVerdict, ...]:

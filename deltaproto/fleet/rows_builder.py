@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
+from deltaproto.caches import IdentityKey
 from deltaproto.errors import DeltaprotoError
 from deltaproto.fleet.discovered import UnreadablePlace
 from deltaproto.fleet.evaluate import SharedEvaluation
@@ -47,7 +48,7 @@ class RowsBuilder:
         self._errors: list[dict[str, Any] | None] = []
         # Values shared by a group of tables are built once, and rows refer to them.
         self._kinds: list[Mapping[str, Any]] = [_NO_ROWS]
-        self._known: dict[int, tuple[SharedEvaluation, int]] = {}
+        self._known: dict[IdentityKey[SharedEvaluation], int] = {}
         self._rows: list[int] = []
         """group of each row; 0 = error row without details"""
 
@@ -140,12 +141,13 @@ class RowsBuilder:
         return pa.ListArray.from_arrays(ends, values, type=field.type)
 
     def _kind(self, evaluation: SharedEvaluation) -> int:
-        # Evaluations are shared by a group; keeping a reference prevents reuse of the id.
-        known = self._known.get(id(evaluation))
+        # Evaluations are shared by a group.
+        key = IdentityKey(evaluation)
+        known = self._known.get(key)
         if known is None:
-            known = self._known[id(evaluation)] = (evaluation, len(self._kinds))
+            known = self._known[key] = len(self._kinds)
             self._kinds.append(_evaluation_columns(evaluation))
-        return known[1]
+        return known
 
 
 _OWN = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
+from deltaproto.caches import IdentityKey, cache_by_identity
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.predict import iceberg, statistics
 from deltaproto.planning.predict.collations import UNKNOWN_COLLATION, has_collation
@@ -13,7 +14,6 @@ from deltaproto.planning.predict.outcome import Refusal
 from deltaproto.planning.predict.schema import (
     FORBIDDEN,
     Atomic,
-    SameSchema,
     Struct,
     dotted_path,
     find_duplicate,
@@ -129,11 +129,11 @@ def unstorable(table: Table) -> Refusal | None:
     false. Appending rows still works, unless two columns have the same name.
     Source: Delta Spark 4.4's `OptimisticTransaction.assertMetadata`.
     """
-    schema = SameSchema(table.schema or _NO_COLUMNS)
+    schema = IdentityKey(table.schema or _NO_COLUMNS)
     return (
         _unstorable(schema, table.partition_columns, mapped=table.mapped)
         or _validate_mapping(table)
-        or _validate_row_id_names(table, schema.schema)
+        or _validate_row_id_names(table, schema.value)
     )
 
 
@@ -142,10 +142,10 @@ _NO_COLUMNS = Struct(())
 
 @lru_cache(maxsize=64)
 def _unstorable(
-    same: SameSchema, partition_columns: tuple[str, ...], *, mapped: bool
+    same: IdentityKey[Struct], partition_columns: tuple[str, ...], *, mapped: bool
 ) -> Refusal | None:
     """Check the columns once for all statements of a plan that keep them."""
-    schema = same.schema
+    schema = same.value
     return (
         validate_collations(schema)
         or _validate_names(schema, partition_columns, mapped=mapped)
@@ -184,14 +184,10 @@ def _validate_names(
     return None
 
 
+@cache_by_identity(64)
 def validate_collations(schema: Struct) -> Refusal | None:
     """Refuse collations that Spark does not have: it cannot read the table's columns."""
-    return _validate_collations(SameSchema(schema))
-
-
-@lru_cache(maxsize=64)
-def _validate_collations(same: SameSchema) -> Refusal | None:
-    for path, column in walk_columns(same.schema):
+    for path, column in walk_columns(schema):
         name = column.type.name if isinstance(column.type, Atomic) else ""
         if not name.startswith(UNKNOWN_COLLATION):
             continue

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import json
 import re
-from functools import lru_cache
 from typing import Any
 
+from deltaproto.caches import cache_by_identity
 from deltaproto.planning.predict.outcome import Refusal
 from deltaproto.planning.predict.schema import (
     Array,
     Column,
     Map,
     Path,
-    SameSchema,
     Struct,
     Type,
     dotted_path,
@@ -53,15 +52,11 @@ def validate_nested_not_null(
     )
 
 
+@cache_by_identity(64)
 def find_unenforced(schema: Struct) -> Path | None:
     """Return the first column or field with NOT NULL inside its array or map."""
-    return _find_unenforced(SameSchema(schema))
-
-
-@lru_cache(maxsize=64)
-def _find_unenforced(same: SameSchema) -> Path | None:
     inside: set[Path] = set()
-    for path, column in walk_columns(same.schema):
+    for path, column in walk_columns(schema):
         if isinstance(column.type, Array | Map):
             inside |= {(*path, part) for part in ("element", "key", "value")}
         if path in inside:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 
+from deltaproto.caches import IdentityKey
 from deltaproto.planning import arithmetic
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.predict.auto_enable import (
@@ -22,7 +23,7 @@ from deltaproto.planning.predict.auto_enable import (
     upgrade_protocol,
 )
 from deltaproto.planning.predict.outcome import Outcome, Refusal
-from deltaproto.planning.predict.schema import SameSchema, Struct
+from deltaproto.planning.predict.schema import Struct
 from deltaproto.planning.predict.table import (
     MIN_READER_VERSION,
     MIN_WRITER_VERSION,
@@ -243,13 +244,13 @@ def used_features(table: Table, engine: Engine) -> frozenset[str]:
     """Return the features that the table's properties and columns need."""
     used = features_of_properties(table.configuration, table.protocol, engine)
     if table.schema is not None:
-        used |= _features_of_schema(SameSchema(table.schema), table.protocol)
+        used |= _features_of_schema(IdentityKey(table.schema), table.protocol)
     return frozenset(used)
 
 
 @lru_cache(maxsize=64)
-def _features_of_schema(same: SameSchema, protocol: Protocol) -> frozenset[str]:
-    return frozenset(features_of_columns(same.schema, protocol))
+def _features_of_schema(same: IdentityKey[Struct], protocol: Protocol) -> frozenset[str]:
+    return frozenset(features_of_columns(same.value, protocol))
 
 
 def _without_unlisted_expressions(table: Table, engine: Engine) -> Table:

@@ -71,19 +71,6 @@ class Column(NamedTuple):
         return not self.nullable or self.invariant is not None
 
 
-class SameSchema:
-    """A schema as a cache key: equal only to itself, since comparing all columns takes long."""
-
-    def __init__(self, schema: Struct) -> None:
-        self.schema = schema
-
-    def __hash__(self) -> int:
-        return id(self.schema)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SameSchema) and self.schema is other.schema
-
-
 def is_same_name(one: str, other: str) -> bool:
     """Return True if two names refer to the same column."""
     return one.casefold() == other.casefold()

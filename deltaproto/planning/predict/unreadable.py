@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any
 
+from deltaproto.caches import cache_by_identity
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict import coordinated
 from deltaproto.planning.predict.consistency import validate_collations, validate_maintenance
@@ -18,7 +18,6 @@ from deltaproto.planning.predict.properties import find_untracked_files
 from deltaproto.planning.predict.schema import (
     Column,
     Path,
-    SameSchema,
     Struct,
     dotted_path,
     find_column,
@@ -34,7 +33,7 @@ def refuse_every_statement(table: Table, engine: Engine) -> Refusal | None:
     refusal = coordinated.validate_stored(table, engine)
     if refusal is not None or table.schema is None:
         return refusal
-    return validate_collations(table.schema) or _validate_invariants(SameSchema(table.schema))
+    return validate_collations(table.schema) or _validate_invariants(table.schema)
 
 
 _RESOLVES_CLUSTERING = frozenset({"ADD COLUMNS", "CHANGE COLUMN", "CLUSTER BY", "REPLACE COLUMNS"})
@@ -74,10 +73,10 @@ def find_lost_clustering(table: Table, engine: Engine) -> Refusal | None:
     return None
 
 
-@lru_cache(maxsize=64)
-def _validate_invariants(same: SameSchema) -> Refusal | None:
+@cache_by_identity(64)
+def _validate_invariants(schema: Struct) -> Refusal | None:
     """Refuse columns whose `delta.invariants` is not a condition in JSON."""
-    for path, column in _fields(same.schema, ()):
+    for path, column in _fields(schema, ()):
         if column.invariant is None or _is_condition(column.invariant):
             continue
         error = "DELTA_UNRECOGNIZED_INVARIANT" if _is_other_object(column.invariant) else ""
