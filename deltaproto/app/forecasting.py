@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Forecast(Result):
-    """What Databricks may turn on by itself, and the clients that it would block."""
+    """What Databricks may turn on automatically, and the clients that it would block."""
 
     found: FoundForecast
     """the forecast of each table, as records"""

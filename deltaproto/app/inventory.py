@@ -277,7 +277,7 @@ class Inventory:
         client_files: Sequence[str] = (),
         scan: str | None = None,
     ) -> Forecast:
-        """Forecast which features Databricks may turn on by itself, and which clients that blocks.
+        """Forecast what Databricks may turn on automatically, and which clients that blocks.
 
         The clients are those of the policy, those named, and those that `discover` counted; without
         any, all known clients at their newest versions.

@@ -67,7 +67,7 @@ def run(values: Mapping[str, Any]) -> int:
 
 COMMAND = Command(
     "forecast",
-    "Forecast which features Databricks may turn on by itself in managed tables of Unity "
+    "Forecast which features Databricks may turn on automatically in managed tables of Unity "
     "Catalog, when, and which clients that would block.",
     run,
     INVENTORY,

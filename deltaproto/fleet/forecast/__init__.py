@@ -1,1 +1,1 @@
-"""Which features Databricks may turn on by itself, and for which clients that is a problem."""
+"""Which features Databricks may turn on automatically, and for which clients that is a problem."""

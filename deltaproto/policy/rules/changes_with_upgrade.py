@@ -3,8 +3,7 @@
 ## What it does
 `check --after CLIENT@VERSION` compares the declared versions of that client with this version:
 which accesses it gains or loses. For a Databricks Runtime, it also finds the features that
-Databricks may then turn on by itself (automatic upgrades), and the declared clients that these
-would block.
+Databricks may then turn on (automatic upgrades), and the declared clients that these would block.
 
 ## Why it breaks
 Automatic upgrades do not turn on a feature while an older runtime, which does not know it, accesses
