@@ -748,13 +748,13 @@ def test_plans_from_python_are_those_of_the_command(
 ) -> None:
     ledger = str(tmp_path / "lake" / "ledger")
     counts: list[str] = []
-    on = RecentUses.on
+    on = RecentUses.of_table
 
     def counting(self: RecentUses, place: str) -> Any:
         counts.append(place)
         return on(self, place)
 
-    monkeypatch.setattr(RecentUses, "on", counting)
+    monkeypatch.setattr(RecentUses, "of_table", counting)
     for method, goal, words in (
         ("plan_upgrade", {"enable": ["deletionVectors"]}, ("--enable", "deletionVectors")),
         ("plan_downgrade", {"to": (1, 1)}, ("--to", "1,1")),
