@@ -38,6 +38,7 @@ from deltaproto.planning.predict.schema import (
     walk_columns,
 )
 from deltaproto.planning.predict.table import MAPPING_MODE, Table
+from deltaproto.planning.predict.unity_contract import refuse_rename
 from deltaproto.sql.quoting import split_name
 
 _MAP_FIRST = f"set {MAPPING_MODE} = name first"
@@ -265,7 +266,7 @@ class RenameColumn(NamedTuple):
                     f"the column {self.name} already exists",
                     "choose another name",
                 )
-        refusal = find_dependent_refusal(table, self.path)
+        refusal = find_dependent_refusal(table, self.path) or refuse_rename(table, engine)
         if refusal is not None:
             return Outcome(table, refusal=refusal)
         if not table.mapped:

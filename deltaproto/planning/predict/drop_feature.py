@@ -29,6 +29,7 @@ from deltaproto.planning.predict.table import (
     ROW_TRACKING_SUSPENDED,
     Table,
 )
+from deltaproto.planning.predict.unity_contract import refuse_drop
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED, CHECKPOINT_PROTECTION
 from deltaproto.sql.quoting import quote_literal
@@ -251,7 +252,7 @@ def find_drop_refusal(table: Table, name: str, engine: Engine) -> Refusal | None
     Constraints do not, because they are dropped first.
     """
     prepared = prepare_drop(table, name, engine)
-    refusal = prepared.refusal or prepared.doubt
+    refusal = prepared.refusal or prepared.doubt or refuse_drop(table, name, engine)
     if name == "checkConstraints" and refusal is not None:
         unstored = unstorable(table)
         if unstored is not None:

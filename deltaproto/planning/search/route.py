@@ -30,6 +30,7 @@ from deltaproto.planning.predict.table import (
     MIN_WRITER_VERSION,
     Table,
 )
+from deltaproto.planning.predict.unity_contract import refuse_commit
 from deltaproto.planning.predict.unreadable import refuse_every_statement, refuse_lost_clustering
 from deltaproto.planning.search.cost import Files, compute_cost
 from deltaproto.planning.search.droppable import drop_rank
@@ -165,6 +166,9 @@ def predict_statement(statement: Statement, table: Table, engine: Engine) -> Out
     if unreadable is not None:
         return Outcome(table, refusal=unreadable)
     outcome = _refuse_unreadable(outcome, table, engine)
+    refused = refuse_commit(table, outcome, engine)
+    if refused is not None and outcome.refusal is None:
+        return Outcome(table, refusal=refused)
     outcome = _refuse_unknown_feature(outcome, table, engine)
     after = follow_metadata(table, outcome)
     if outcome.commits:
