@@ -96,6 +96,17 @@ def refuse_every_change(table: Table, engine: Engine) -> Refusal | None:
     return settled if removed.refusal and isinstance(settled, Refusal) else None
 
 
+def refuse_protection_drop(
+    table: Table, engine: Engine, *, renewed: bool = False
+) -> Refusal | None:
+    """Return why checkpointProtection cannot be dropped, however long one waits, or None.
+
+    Args:
+        renewed: an earlier fast drop stores its own version as the protected one.
+    """
+    return find_protection_refusal(table, renewed=renewed) or refuse_every_change(table, engine)
+
+
 def drop_rank(name: str) -> tuple[int, str]:
     """Return the drop order of a feature as a sort key."""
     return (DROP_ORDER.index(name) if name in DROP_ORDER else len(DROP_ORDER), name)
@@ -232,7 +243,7 @@ def _feature_blocker(
         return undroppable[name]
     if name != CHECKPOINT_PROTECTION:
         return None
-    if refusal := find_protection_refusal(inputs.table):
+    if refusal := refuse_protection_drop(inputs.table, inputs.engine):
         return Blocked(name, refusal.message, refusal.remedy, refusal.error)
     return Blocked(
         name,

@@ -20,7 +20,6 @@ from deltaproto.planning.predict.before_drop import moves_absolute, purge_rewrit
 from deltaproto.planning.predict.bounds import find_bound_hazards, follow_bounds
 from deltaproto.planning.predict.consistency import refuse_rewrite
 from deltaproto.planning.predict.contents import find_content_change
-from deltaproto.planning.predict.drop_feature import find_protection_refusal
 from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.search.cost import Cost, Files, compute_cost
@@ -29,6 +28,7 @@ from deltaproto.planning.search.droppable import (
     drop_rank,
     find_droppable,
     refuse_every_change,
+    refuse_protection_drop,
 )
 from deltaproto.planning.search.goals import EndState, Goal, HistoryChoice
 from deltaproto.planning.search.route import (
@@ -173,9 +173,9 @@ def _allowed_drop_modes(task: SearchTask, choice: DropSelection) -> list[DropMod
     every = [DropMode.TRUNCATING, DropMode.FAST]
     if not protected and not residue:
         return [DropMode.FAST]
-    if residue and find_protection_refusal(task.table) is not None:
+    if residue and refuse_protection_drop(task.table, task.engine) is not None:
         renewed = protected and task.engine.fast_drop and task.history is not HistoryChoice.KEEP
-        late = find_protection_refusal(task.table, renewed=True)
+        late = refuse_protection_drop(task.table, task.engine, renewed=True)
         return [DropMode.FAST] if renewed and late is None else []
     if not task.engine.fast_drop:
         if residue or task.history is None:
