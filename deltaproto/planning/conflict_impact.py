@@ -113,6 +113,8 @@ def find_step_conflicts(
         yield from _failures_by_data(effect, before, outcome, changes)
     if changes:
         yield from _metadata_conflicts(statement, before, outcome, writers)
+        if not (only_files or restores):
+            yield from _lost_restores(before)
         yield from _rewrite_conflicts(outcome)
         yield from _failures_by_changes(before, outcome)
 
@@ -140,6 +142,17 @@ def _lost_data_writes(
         adds = isinstance(effect, RowStatement) and not effect.removes
         why = "the step adds files that they may have to read" if adds else _REMOVED_FOR_DELTA_RS
         yield StepConflict(_DELTA_RS, _in_words(hit), _COMMIT_FAILED_ERROR, why, "writer")
+
+
+def _lost_restores(before: Table) -> Iterator[StepConflict]:
+    """Yield the RESTORE that any metadata or protocol change fails."""
+    lost = [
+        cell
+        for cell in _cells(MatrixEngine.DELTA_SPARK, before)
+        if (cell.operation, cell.against) == (Operation.RESTORE, Operation.METADATA_CHANGE)
+    ]
+    for who, exception, when in _merged(lost, lambda cell: cell.operation):
+        yield StepConflict(_DELTA_SPARK, who, exception, when, "writer")
 
 
 def _failures_by_data(

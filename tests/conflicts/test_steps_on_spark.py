@@ -46,7 +46,7 @@ STATEMENTS = {
     "unmap": (SET + "('delta.columnMapping.mode' = 'none')", CHANGE),
     "cluster": ("alter table {t} cluster by (s)", CHANGE),
     "replace": ("replace table {t} (id bigint, s string) using delta", CHANGE),
-    "restore": ("restore table {t} to version as of 1", "RESTORE|metadata"),
+    "restore": ("restore table {t} to version as of 1", "RESTORE|any other metadata"),
 }
 # Loser and winner; on a table that is WriteSerializable if the name ends so.
 PAIRS: dict[tuple[str, str], str | None] = {
@@ -69,6 +69,9 @@ PAIRS: dict[tuple[str, str], str | None] = {
     ("insert", "restore"): None,
     ("copy", "restore"): READ,
     ("restore", "insert"): WRITE,
+    ("restore", "property"): WRITE,
+    ("restore", "feature"): WRITE,
+    ("restore", "cluster"): WRITE,
     ("property", "insert"): None,
     ("property", "feature"): METADATA,
     ("property", "restore"): METADATA,

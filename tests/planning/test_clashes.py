@@ -185,6 +185,7 @@ def test_changed_clustering_columns_meet_only_their_like() -> None:
         assert [(c.engine, c.exception) for c in found if c.loser == "writer"] == [
             ("delta-spark", "ConcurrentTransactionException"),
             ("databricks", "MetadataChangedException"),
+            ("delta-spark", "ConcurrentWriteException"),
         ]
 
 
