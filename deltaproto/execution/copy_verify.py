@@ -8,6 +8,7 @@ from typing import NamedTuple
 from deltaproto.counts import counted
 from deltaproto.execution.copy_state import CopyNames, NamedTable
 from deltaproto.execution.runner import StatementRunner
+from deltaproto.planning.ddl.constraint_text import restorable_text, stored_text
 from deltaproto.planning.from_state import read_comments, table_from_state
 from deltaproto.planning.plan import Plan
 from deltaproto.planning.predict.schema import (
@@ -18,7 +19,7 @@ from deltaproto.planning.predict.schema import (
     walk_columns,
     without_type_changes,
 )
-from deltaproto.planning.predict.table import CONSTRAINT_PREFIX
+from deltaproto.planning.predict.table import CONSTRAINT_PREFIX, Table
 from deltaproto.planning.search.copy_by_name import loss_names
 from deltaproto.sql.quoting import quote_identifier
 
@@ -94,8 +95,14 @@ def _find_differences(plan: Plan, old: NamedTable, new: NamedTable) -> Iterator[
             yield f"its clustering columns are {now.clustering}"
     kept = () if "constraints" in lost else was.constraints
     keys = [f"{CONSTRAINT_PREFIX}{name}" for name in kept]
-    if any(was.configuration[key] != now.configuration.get(key) for key in keys):
+    if any(_check(was, key) != _check(now, key) for key in keys):
         yield "its constraints differ"
+
+
+def _check(table: Table, key: str) -> str | None:
+    """Return the expression of a constraint, with the spaces that Delta Spark writes."""
+    text = table.configuration.get(key)
+    return None if text is None else stored_text(restorable_text(text) or text)
 
 
 def _outline(schema: Struct, lost: set[str]) -> Sequence[Column]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from deltaproto.planning.conflict_impact import find_step_conflicts, predict_stream_impacts
+from deltaproto.planning.ddl.constraint_text import restorable_text
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.plan import Blocked, Plan, Rewrites, Step
 from deltaproto.planning.predict.outcome import REMOVE_MAPPING, Outcome, Rewrite
@@ -31,7 +32,6 @@ from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION, FEATURE_P
 from deltaproto.protocol.stored_secrets import hide_in_json, hide_in_property
 from deltaproto.redaction import holds_credentials
 from deltaproto.sql.quoting import quote_identifier
-from deltaproto.sql.tokens import is_enclosed
 
 _UNKNOWN_VALUE = (
     "the value from before holds a credential, which plans do not store: only someone who knows it "
@@ -228,8 +228,9 @@ def _undo_statements(
             yield _reenable_feature(statement.feature, start)
     elif isinstance(statement, DropConstraint):
         key = before.constraint_key(statement.name)
-        if key is not None and is_enclosed(before.configuration[key]):
-            name, expression = quote_identifier(statement.name), before.configuration[key]
+        expression = None if key is None else restorable_text(before.configuration[key])
+        if expression is not None:
+            name = quote_identifier(statement.name)
             yield f"ALTER TABLE {table} ADD CONSTRAINT {name} CHECK ({expression})"
     elif isinstance(statement, ClusterBy):
         yield ClusterBy(before.clustering or ())

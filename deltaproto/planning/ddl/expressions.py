@@ -30,6 +30,8 @@ from deltaproto.planning.ddl.operators import (
     common_type,
     element_of,
     field_of,
+    is_condition,
+    is_integer,
     is_numeric,
     is_string,
     parse_number,
@@ -163,9 +165,9 @@ class _ExpressionParser:
             return self._matched(value, word)
 
     def _is(self, value: Value) -> Value:
-        if self.cursor.take("NULL"):
-            return Value(BOOLEAN)
-        if self.cursor.one_of("TRUE", "FALSE", "UNKNOWN"):
+        if self.cursor.one_of("NULL", "UNKNOWN"):
+            return Value(None if value.type is None else BOOLEAN)
+        if self.cursor.one_of("TRUE", "FALSE"):
             if value.type is not None and not is_string(value.type):
                 apply_comparison(value, Value(BOOLEAN))
             return Value(BOOLEAN if value.type == BOOLEAN else None)
@@ -229,7 +231,8 @@ class _ExpressionParser:
         value = self._factor()
         if sign == "-" and value.literal is not None and is_numeric(value.type):
             return Value(value.type, f"-{value.literal}")
-        return Value(value.type if is_numeric(value.type) or value.type == INTERVAL else None)
+        fits = is_integer(value.type) if sign == "~" else is_numeric(value.type)
+        return Value(value.type if fits or (sign != "~" and value.type == INTERVAL) else None)
 
     def _primary(self) -> Value:
         cursor = self.cursor
@@ -274,6 +277,8 @@ class _ExpressionParser:
                 if not self._query():
                     raise cursor.unreadable("unknown keyword")
                 return Value(BOOLEAN)
+            case "IDENTIFIER" if following and following.key == "(":
+                raise cursor.unreadable("a name is computed")
             case "INTERVAL" if following and (following.string or following.text[0].isdigit()):
                 cursor.at += 2
                 cursor.name()
@@ -297,17 +302,18 @@ class _ExpressionParser:
     def _case(self) -> Value:
         cursor = self.cursor
         operand = None if cursor.key == "WHEN" else self.expression()
-        results = []
+        results, fits = [], True
         while cursor.take("WHEN"):
             condition = self.expression()
             if operand is not None:
-                apply_comparison(operand, condition)
+                condition = apply_comparison(operand, condition)
+            fits = is_condition(condition) and fits
             cursor.expect("THEN")
             results.append(self.expression())
         if cursor.take("ELSE"):
             results.append(self.expression())
         cursor.expect("END")
-        return common_type(results)
+        return common_type(results) if fits else UNKNOWN
 
     def _name_or_call(self) -> Value:
         cursor = self.cursor
@@ -384,9 +390,9 @@ class _ExpressionParser:
     def _extracted(self, value: Value) -> Value:
         while True:
             if self.cursor.take("["):
-                self.expression()
+                index = self.expression()
                 self.cursor.expect("]")
-                value = element_of(value)
+                value = element_of(value, index)
             elif self.cursor.take("."):
                 value = field_of(value, self.cursor.name())
             else:

@@ -10,7 +10,9 @@ from deltaproto.planning.ddl.operators import (
     VOID,
     RefusedError,
     Value,
+    apply_comparison,
     common_type,
+    is_condition,
     is_date_or_timestamp,
     is_numeric,
     is_string,
@@ -54,11 +56,11 @@ def require_function(name: str) -> None:
 def call_result(name: str, arguments: list[Value]) -> Value:
     """Return the value of a call."""
     if name == "if" and len(arguments) == 3:
-        return common_type(arguments[1:])
+        return common_type(arguments[1:]) if is_condition(arguments[0]) else UNKNOWN
     if name in ("array", "map"):
         return Value(_collection_type(name, arguments))
     if name == "nullif" and len(arguments) == 2:
-        return Value(arguments[0].type)
+        return Value(arguments[0].type if apply_comparison(*arguments).type else None)
     if name in ("coalesce", "ifnull", "nvl", "greatest", "least") and arguments:
         return common_type(arguments)
     if not _arguments_fit(name, arguments):
@@ -93,6 +95,8 @@ def _collection_type(name: str, arguments: list[Value]) -> Type | None:
         return None if kind is None else Array(kind)
     if not arguments:
         return Map(VOID, VOID)
+    if len(arguments) % 2:
+        return None
     keys, values = common_type(arguments[::2]).type, common_type(arguments[1::2]).type
     return None if keys is None or values is None else Map(keys, values)
 

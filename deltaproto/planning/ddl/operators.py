@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from deltaproto.planning.ddl.cursor import Cursor
 from deltaproto.planning.ddl.types import is_literal
+from deltaproto.planning.predict.collations import has_collation
 from deltaproto.planning.predict.outcome import Refusal
 from deltaproto.planning.predict.schema import Array, Atomic, Map, Struct, Type, is_same_name
 
@@ -15,6 +16,7 @@ BOOLEAN, STRING, VOID, DATE = (Atomic(name) for name in ("boolean", "string", "v
 INTERVAL = Atomic("interval")
 MISMATCH = "DATATYPE_MISMATCH."
 _INTEGER, _DOUBLE = Atomic("integer"), Atomic("double")
+_INTEGERS = tuple(Atomic(name) for name in ("byte", "short", "integer", "long"))
 _NUMBERS = ("byte", "short", "integer", "long", "float", "double", "decimal")
 
 
@@ -47,6 +49,11 @@ def is_numeric(kind: Type | None) -> bool:
     return isinstance(kind, Atomic) and kind.name.startswith(_NUMBERS)
 
 
+def is_integer(kind: Type | None) -> bool:
+    """Return True for whole numbers."""
+    return kind in _INTEGERS
+
+
 def is_string(kind: Type | None) -> bool:
     """Return True for string types."""
     return isinstance(kind, Atomic) and kind.name.startswith(("string", "char", "varchar"))
@@ -63,6 +70,14 @@ def cast_value(value: Value, kind: Type) -> Value:
     if (is_numeric(source) and kind == DATE) or (source == DATE and is_numeric(kind)):
         error = f"{MISMATCH}CAST_WITH_FUNC_SUGGESTION"
         raise RefusedError(error, "numbers and dates cannot be cast to each other")
+    if isinstance(kind, Atomic) and has_collation(kind.name):
+        # Whether two collations can meet depends on the rest of the expression.
+        return UNKNOWN
+    if kind == Atomic("binary") and not is_string(source):
+        return UNKNOWN
+    literal = value.literal if is_string(source) else None
+    if literal is not None and isinstance(kind, Atomic) and not is_castable(literal, kind):
+        return UNKNOWN
     plain = isinstance(source, Atomic) and isinstance(kind, Atomic)
     same_family = source in (VOID, kind) or is_string(kind) or is_string(source)
     both = any(all(map(family, (source, kind))) for family in (is_numeric, is_date_or_timestamp))
@@ -94,10 +109,15 @@ def field_of(value: Value, name: str) -> Value:
     raise RefusedError("INVALID_EXTRACT_BASE_FIELD_TYPE", f"this type has no {name}")
 
 
-def element_of(value: Value) -> Value:
-    """Return an element of an array or a map."""
+def element_of(value: Value, index: Value) -> Value:
+    """Return an element of an array or a map, if the index certainly has the required type."""
     match value.type:
-        case Array(kind) | Map(_, kind):
+        case Array(kind) if is_integer(index.type) and kind != VOID:
+            return Value(kind)
+        case Array() if index.type == BOOLEAN or is_string(index.type):
+            error = f"{MISMATCH}UNEXPECTED_INPUT_TYPE"
+            raise RefusedError(error, "the index of an array is an integer")
+        case Map(key, kind) if key == index.type:
             return Value(kind)
     return UNKNOWN
 
@@ -121,6 +141,19 @@ def apply_logical(one: Value, other: Value) -> Value:
     return Value(BOOLEAN)
 
 
+def is_condition(value: Value) -> bool:
+    """Return True if Spark certainly takes the value as a condition of IF or CASE.
+
+    Raises:
+        RefusedError: if it certainly does not.
+    """
+    if value.type in (None, VOID) or is_string(value.type):
+        return False
+    if value.type == BOOLEAN:
+        return True
+    raise RefusedError(f"{MISMATCH}UNEXPECTED_INPUT_TYPE", "IF and CASE require boolean conditions")
+
+
 def apply_comparison(one: Value, other: Value) -> Value:
     """Compare two values; the type is unknown if failure depends on the rows."""
     kinds = one.type, other.type
@@ -128,6 +161,9 @@ def apply_comparison(one: Value, other: Value) -> Value:
         return UNKNOWN
     if VOID in kinds:
         return Value(BOOLEAN)
+    if INTERVAL in kinds:
+        # Of months or of days: these cannot be compared.
+        return UNKNOWN
     for text, kind in ((one, other.type), (other, one.type)):
         if is_string(text.type) and isinstance(kind, Atomic) and not is_string(kind):
             return _read_string_as(text, kind)
@@ -139,6 +175,9 @@ def apply_comparison(one: Value, other: Value) -> Value:
     )
     if not same_family:
         if any(isinstance(kind, Atomic) and kind.name == "variant" for kind in kinds):
+            return UNKNOWN
+        if type(kinds[0]) is type(kinds[1]) and not isinstance(kinds[0], Atomic):
+            # Their elements may have a common type.
             return UNKNOWN
         error, message = "BINARY_OP_DIFF_TYPES", "values of these types cannot be compared"
         raise RefusedError(MISMATCH + error, message)
@@ -178,6 +217,8 @@ def apply_arithmetic(one: Value, other: Value, sign: str) -> Value:
     if sign == "||":
         plain = all(is_string(kind) or is_numeric(kind) for kind in kinds)
         return Value(STRING if plain else None)
+    if sign in ("&", "|", "^") and not all(map(is_integer, kinds)):
+        return UNKNOWN
     if all(map(is_numeric, kinds)):
         if sign == "/":
             return Value(_DOUBLE)
@@ -186,6 +227,8 @@ def apply_arithmetic(one: Value, other: Value, sign: str) -> Value:
         if is_string(text.type) and is_numeric(kind):
             assert isinstance(kind, Atomic)
             return Value(kind if _read_string_as(text, kind).type is not None else None)
+    if is_date_or_timestamp(kinds[0]) and sign not in ("+", "-"):
+        return UNKNOWN
     if is_date_or_timestamp(kinds[0]) and (
         kinds[1] == INTERVAL or (kinds[0] == DATE and _is_small_integer(kinds[1]))
     ):

@@ -176,7 +176,10 @@ def _parse_add_constraint(cursor: Cursor) -> StatementEffect:
             "remove it",
         )
         return RefusedStatement(refusal)
-    expression = cursor.bracketed()
+    start = cursor.tokens[cursor.at].end if not cursor.done else 0
+    cursor.bracketed()
+    # With comments at its ends: Delta's grammar may read them otherwise.
+    expression = cursor.sql[start : cursor.tokens[cursor.at - 1].start].strip()
     if cursor.take("NOT", "ENFORCED"):
         error = "UNSUPPORTED_CONSTRAINT_CHARACTERISTIC"
         refusal = Refusal(error, "CHECK constraints are always enforced", "remove NOT ENFORCED")

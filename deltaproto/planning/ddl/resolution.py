@@ -68,7 +68,7 @@ def resolve_check_constraint(table: Table, expression: str, engine: Engine) -> R
         return _engine_resolution(found.refusal or misplaced, engine)
     if found.known and found.type != BOOLEAN:
         error = "DELTA_NON_BOOLEAN_CHECK_CONSTRAINT"
-        return Resolution(Refusal(error, f"{expression} is not a boolean", _CORRECT))
+        return Resolution(Refusal(error, "the expression is not a boolean", _CORRECT))
     return Resolution(unresolved=not found.known)
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from typing import Protocol as Interface
 
 from deltaproto.conflicts.operation import Operation
+from deltaproto.planning.ddl.constraint_text import refuse_constraint_text, stored_text
 from deltaproto.planning.ddl.resolution import UNRESOLVED, resolve_check_constraint
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict.auto_enable import upgrade_for_properties
@@ -164,15 +165,20 @@ class AddConstraint(NamedTuple):
                 f"the constraint {self.name} already exists",
                 "drop it first",
             )
+        by_delta = engine.name is EngineName.DELTA_SPARK
+        unread = refuse_constraint_text(self.expression) if by_delta else None
+        if unread is not None:
+            return Outcome(table, refusal=unread)
         twice = find_duplicate(table.schema or Struct(()))
         if twice is not None and len(twice) == 1:
             message = f"two columns have the name {twice[0]}, apart from case"
             return refuse(table, "AMBIGUOUS_REFERENCE", message, "write the rows to a new table")
-        judged = resolve_check_constraint(table, self.expression, engine)
+        expression = stored_text(self.expression) if by_delta else self.expression
+        judged = resolve_check_constraint(table, expression, engine)
         refusal = judged.refusal or refuse_constraint_change(table)
         if refusal is not None:
             return Outcome(table, refusal=refusal)
-        after = table.with_properties({CONSTRAINT_PREFIX + self.name.lower(): self.expression})
+        after = table.with_properties({CONSTRAINT_PREFIX + self.name.lower(): expression})
         protocol = upgrade_for_properties(table.protocol, after.configuration, engine)
         commit = PredictedCommit("ADD CONSTRAINT", protocol, sure=not judged.unresolved)
         warnings = (_SCAN, UNRESOLVED) if judged.unresolved else (_SCAN,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deltaproto.planning.ddl.constraint_text import restorable_text
 from deltaproto.planning.plan import Alternative, Plan, Rewrites, Step
 from deltaproto.planning.predict.auto_enable import features_of_columns, features_of_properties
 from deltaproto.planning.predict.bounds import hazards_of_copy
@@ -132,8 +133,13 @@ def _design_copy(inputs: PlanInput, schema: Struct, without: frozenset[str]) -> 
     if named:
         pairs = [(old, _with_attributes(old, new, without, changed)) for old, new in pairs]
     columns = tuple(new for _, new in pairs)
-    checks = {n: table.configuration[table.constraint_key(n) or ""] for n in table.constraints}
-    kept_checks = checks if named and "checkConstraints" not in without and not changed else {}
+    checks = {
+        name: restorable_text(table.configuration[table.constraint_key(name) or ""])
+        for name in table.constraints
+    }
+    kept_checks = {name: text for name, text in checks.items() if text is not None}
+    if not named or changed or "checkConstraints" in without or checks != kept_checks:
+        kept_checks = {}
     clustering = () if "clustering" in without else table.clustering or ()
     features = features_of_properties(properties, Protocol(1, 1), inputs.engine)
     features |= features_of_columns(Struct(columns), Protocol(1, 1))

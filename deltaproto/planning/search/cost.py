@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from deltaproto.planning.ddl.constraint_text import restorable_text
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.predict.drop_feature import WAIT_ERROR
 from deltaproto.planning.predict.outcome import Outcome, Rewrite
@@ -91,8 +92,13 @@ def permanent_losses(
         return tuple(_losses_by_drop(statement.feature, before))
     if isinstance(statement, DropConstraint):
         key = before.constraint_key(statement.name)
-        if key is None or is_enclosed(before.configuration[key]):
+        if key is None or restorable_text(before.configuration[key]) is not None:
             return ()
+        if is_enclosed(before.configuration[key]):
+            return (
+                f"Delta Spark cannot read the CHECK expression of {statement.name} in a statement: "
+                "no rollback is printed",
+            )
         return (
             f"the CHECK expression of {statement.name} closes its own parenthesis and may contain "
             "other statements: review it in the table's properties; no rollback is printed",
