@@ -21,7 +21,7 @@ from deltaproto.policy.rules import (
     entry_protocol_differs,
     entry_without_log,
 )
-from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
+from deltaproto.protocol.feature_catalog import CATALOG_MANAGED, UNITY_TABLE_ID
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import TableState
 from deltaproto.tables.catalogs.described import (
@@ -34,7 +34,7 @@ from deltaproto.tables.catalogs.described import (
 )
 from deltaproto.tables.catalogs.interface import CatalogTable
 
-_UC_IDS = ("io.unitycatalog.tableId", "ucTableId")
+_UC_IDS = (UNITY_TABLE_ID, "ucTableId")
 _NO_LOG = (str(ErrorCode.NOT_FOUND), str(ErrorCode.NOT_A_DELTA_TABLE))
 _NAMED = 4
 _SYNC = "on Databricks, MSCK REPAIR TABLE … SYNC METADATA does it"

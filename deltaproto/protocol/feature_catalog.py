@@ -33,6 +33,16 @@ CHECKPOINT_PROTECTION = "checkpointProtection"
 NEW_TABLE_FEATURES = frozenset({"appendOnly", "invariants"})
 """features that every new table has: those of writer version 2"""
 CATALOG_MANAGED = frozenset({"catalogManaged", "catalogOwned", "catalogOwned-preview"})
+UNITY_TABLE_ID = "io.unitycatalog.tableId"
+"""the property with Unity Catalog's id of a table whose commits it manages"""
+UNITY_FEATURES = (
+    "catalogManaged",
+    "deletionVectors",
+    "inCommitTimestamp",
+    "v2Checkpoint",
+    "vacuumProtocolCheck",
+)
+"""features that Unity Catalog requires of such a table (its `UcManagedDeltaContract`)"""
 COORDINATED_COMMITS = frozenset({"coordinatedCommits-preview"})
 FEATURE_PREFIX = "delta.feature."
 """prefix of the properties that add a feature to the protocol"""
@@ -200,19 +210,25 @@ def add_unlisted(name: str) -> str:
 
 
 def features_blocking_drop(
-    name: str, supported: Collection[str], *, present: bool | None = None
+    name: str,
+    supported: Collection[str],
+    *,
+    present: bool | None = None,
+    in_unity: bool = False,
 ) -> tuple[str, ...]:
     """Return the `supported` features that prevent Delta Spark from dropping `name`, sorted.
 
     Undroppable features also keep their requirements. Catalog-managed tables also keep deletion
     vectors and recorded type changes, because they refuse the REORG of the drop (measured with
-    Delta Spark 4.4.0).
+    Delta Spark 4.4.0), and those of Unity Catalog also what it requires.
 
     Args:
         present: the table contains traces of the feature; None: unknown.
+        in_unity: the table has an id of Unity Catalog.
     """
     rewrites = name == "deletionVectors" or (present and name in _WIDENING)
-    found = set(CATALOG_MANAGED & set(supported)) if rewrites else set()
+    kept = rewrites or (in_unity and name in UNITY_FEATURES)
+    found = set(CATALOG_MANAGED & set(supported)) - {name} if kept else set()
     seen, pending = {name}, [name]
     while pending:
         for other in find_dependents(pending.pop(), supported):

@@ -80,6 +80,7 @@ def feature_states(
     """Return the state of every supported feature, sorted by name."""
     listed, implied, supported = protocol.listed, protocol.implied, protocol.supported
     by_readers = protocol.reader_features or frozenset()
+    in_unity = feature_catalog.UNITY_TABLE_ID in metadata.configuration
     found = []
     for name in sorted(supported):
         feature = feature_catalog.feature_record(name, in_reader_list=name in by_readers)
@@ -97,7 +98,9 @@ def feature_states(
                 present=present,
                 required_by=feature_catalog.find_dependents(name, supported),
                 evidence=shown or seen,
-                kept_by=feature_catalog.features_blocking_drop(name, supported, present=present),
+                kept_by=feature_catalog.features_blocking_drop(
+                    name, supported, present=present, in_unity=in_unity
+                ),
             )
         )
     return tuple(found)

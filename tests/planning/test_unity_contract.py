@@ -6,6 +6,8 @@ its connector 0.6, in this order, on 2026-11-30.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from deltaproto.planning.ddl.parse import parse_script
@@ -16,7 +18,9 @@ from deltaproto.planning.predict.table import Table
 from deltaproto.planning.search.droppable import find_droppable
 from deltaproto.planning.search.route import predict_statement
 from deltaproto.protocol.protocol import Protocol
+from tests.conftest import Ran
 from tests.planning.test_classics import given
+from tests.support.logs import Log, commit_info, metadata, protocol
 
 CREATED = Table(
     Protocol.carrying(
@@ -53,6 +57,39 @@ OUT_OF_CONTRACT = "Unity Catalog manages the table, and refuses to change its pr
 WITHOUT = "Unity Catalog manages the table, and refuses a protocol without"
 
 
+IN_ORDER: tuple[tuple[str, str | None], ...] = (
+    ("alter table t rename column extra to extra2", "Unity Catalog manages the table, and its"),
+    (f"{DROP} v2Checkpoint", f"{WITHOUT} v2Checkpoint"),
+    (f"{SET} ('delta.checkpointPolicy' = 'classic')", None),
+    (f"{SET} ('delta.enableTypeWidening' = 'true')", f"{OUT_OF_CONTRACT} delta.checkpointPol"),
+    (f"{SET} ('delta.checkpointPolicy' = 'v2')", None),
+    (f"{SET} ('delta.enableTypeWidening' = 'true')", None),
+    (f"{DROP} typeWidening", None),
+    ("alter table t unset tblproperties ('delta.checkpoint.writeStatsAsJson')", None),
+    (
+        f"{SET} ('delta.enableChangeDataFeed' = 'true')",
+        f"{OUT_OF_CONTRACT} delta.checkpoint.writeStatsAsJson is not true",
+    ),
+    (f"{SET} ('delta.checkpoint.writeStatsAsJson' = 'true')", None),
+    (f"{SET} ('delta.enableChangeDataFeed' = 'true')", None),
+    (f"{DROP} rowTracking", None),
+    (
+        f"{SET} ('delta.enableDeletionVectors' = 'false', "
+        "'delta.feature.allowColumnDefaults' = 'supported')",
+        f"{OUT_OF_CONTRACT} delta.enableDeletionVectors is not true",
+    ),
+    (f"{SET} ('delta.feature.allowColumnDefaults' = 'supported')", None),
+    (f"{SET} ('delta.enableDeletionVectors' = 'false')", None),
+    (f"{SET} ('my.own' = 'x')", None),
+    (
+        f"{SET} ('delta.enableRowTracking' = 'true')",
+        f"{OUT_OF_CONTRACT} delta.enableDeletionVectors is not true",
+    ),
+    (f"{DROP} columnMapping", f"{OUT_OF_CONTRACT} delta.enableDeletionVectors is not true"),
+)
+"""statements, and how the refusal of each begins; `benchmarks/unity_oracle.py` executes them"""
+
+
 def predict(sql: str, table: Table, engine: Engine | None = None) -> Outcome:
     (parsed,) = parse_script(sql)
     return predict_statement(parsed.statement, table, engine or Engine())
@@ -60,36 +97,7 @@ def predict(sql: str, table: Table, engine: Engine | None = None) -> Outcome:
 
 def test_statements_in_the_order_in_which_spark_ran_them() -> None:
     table = CREATED
-    for sql, message in (
-        ("alter table t rename column extra to extra2", "Unity Catalog manages the table, and its"),
-        (f"{DROP} v2Checkpoint", f"{WITHOUT} v2Checkpoint"),
-        (f"{SET} ('delta.checkpointPolicy' = 'classic')", None),
-        (f"{SET} ('delta.enableTypeWidening' = 'true')", f"{OUT_OF_CONTRACT} delta.checkpointPol"),
-        (f"{SET} ('delta.checkpointPolicy' = 'v2')", None),
-        (f"{SET} ('delta.enableTypeWidening' = 'true')", None),
-        (f"{DROP} typeWidening", None),
-        ("alter table t unset tblproperties ('delta.checkpoint.writeStatsAsJson')", None),
-        (
-            f"{SET} ('delta.enableChangeDataFeed' = 'true')",
-            f"{OUT_OF_CONTRACT} delta.checkpoint.writeStatsAsJson is not true",
-        ),
-        (f"{SET} ('delta.checkpoint.writeStatsAsJson' = 'true')", None),
-        (f"{SET} ('delta.enableChangeDataFeed' = 'true')", None),
-        (f"{DROP} rowTracking", None),
-        (
-            f"{SET} ('delta.enableDeletionVectors' = 'false', "
-            "'delta.feature.allowColumnDefaults' = 'supported')",
-            f"{OUT_OF_CONTRACT} delta.enableDeletionVectors is not true",
-        ),
-        (f"{SET} ('delta.feature.allowColumnDefaults' = 'supported')", None),
-        (f"{SET} ('delta.enableDeletionVectors' = 'false')", None),
-        (f"{SET} ('my.own' = 'x')", None),
-        (
-            f"{SET} ('delta.enableRowTracking' = 'true')",
-            f"{OUT_OF_CONTRACT} delta.enableDeletionVectors is not true",
-        ),
-        (f"{DROP} columnMapping", f"{OUT_OF_CONTRACT} delta.enableDeletionVectors is not true"),
-    ):
+    for sql, message in IN_ORDER:
         outcome = predict(sql, table)
         found = None if outcome.refusal is None else outcome.refusal.message
         assert (found or "").startswith(message or ""), sql
@@ -149,3 +157,35 @@ def test_other_tables_and_engines_have_no_such_contract() -> None:
         protocol=Protocol.carrying(CREATED.protocol.supported - {"catalogManaged"})
     )
     assert predict(off, external).refusal is None
+
+
+@pytest.mark.parametrize(
+    ("configuration", "droppable", "hint"),
+    [
+        ({}, "3.1.0", "DROP FEATURE removes it (delta-spark 3.1.0 or later)"),
+        (
+            {"io.unitycatalog.tableId": "b6a0e38e"},
+            None,
+            "keep it: catalogManaged prevents its removal",
+        ),
+    ],
+)
+def test_inspect_names_what_keeps_a_required_feature(
+    log: Log,
+    cli: Callable[..., Ran],
+    configuration: dict[str, str],
+    droppable: str | None,
+    hint: str,
+) -> None:
+    names = ["catalogManaged", "v2Checkpoint", "vacuumProtocolCheck"]
+    log.commit(
+        0,
+        commit_info(inCommitTimestamp=1_700_000_000_000),
+        protocol(3, 7, names, [*names, "inCommitTimestamp"]),
+        metadata({"delta.enableInCommitTimestamps": "true", **configuration}),
+    )
+    (table,) = cli("inspect", log.table, "--format", "json").json["tables"]
+    (feature,) = (each for each in table["features"] if each["name"] == "v2Checkpoint")
+    assert feature["droppable"]["delta_spark"] == droppable
+    (finding,) = (each for each in table["findings"] if each["rule"] == "DP110")
+    assert finding["hint"] == hint

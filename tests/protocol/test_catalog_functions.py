@@ -7,6 +7,7 @@ import pytest
 from deltaproto.protocol.feature import Feature, FeatureKind, PropertyIs
 from deltaproto.protocol.feature_catalog import (
     LEGACY,
+    UNITY_FEATURES,
     add_unlisted,
     all_features,
     feature_record,
@@ -254,6 +255,15 @@ def test_features_that_block_a_drop(
 ) -> None:
     found = features_blocking_drop(name, supported, present=present)
     assert found == (tuple(sorted(supported)) if blocking is None else blocking)
+
+
+def test_unity_catalog_keeps_what_it_requires_of_its_tables() -> None:
+    supported = {*UNITY_FEATURES, "rowTracking"}
+    for name in sorted(supported - {"catalogManaged"}):
+        kept = features_blocking_drop(name, supported, in_unity=True)
+        assert kept == (() if name == "rowTracking" else ("catalogManaged",)), name
+    assert features_blocking_drop("v2Checkpoint", supported) == ()
+    assert features_blocking_drop("v2Checkpoint", {"v2Checkpoint"}, in_unity=True) == ()
 
 
 @each_row(

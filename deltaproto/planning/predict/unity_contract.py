@@ -9,16 +9,9 @@ from __future__ import annotations
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict.outcome import Outcome, Refusal
 from deltaproto.planning.predict.table import CHECKPOINT_POLICY, TIMESTAMPS, Table
+from deltaproto.protocol.feature_catalog import UNITY_FEATURES, UNITY_TABLE_ID
 from deltaproto.sql.quoting import quote_literal
 
-TABLE_ID = "io.unitycatalog.tableId"
-_FEATURES = (
-    "catalogManaged",
-    "deletionVectors",
-    "inCommitTimestamp",
-    "v2Checkpoint",
-    "vacuumProtocolCheck",
-)
 _PROPERTIES = {
     "delta.enableDeletionVectors": "true",
     CHECKPOINT_POLICY: "v2",
@@ -42,13 +35,13 @@ def refuse_rename(table: Table, engine: Engine) -> Refusal | None:
 
 def _applies(table: Table, engine: Engine) -> bool:
     """Return True if Unity Catalog manages the table's commits, and the engine is not its own."""
-    in_unity = table.managed and TABLE_ID in table.configuration
+    in_unity = table.managed and UNITY_TABLE_ID in table.configuration
     return in_unity and engine.name is EngineName.DELTA_SPARK
 
 
 def refuse_drop(table: Table, name: str, engine: Engine) -> Refusal | None:
     """Return why Unity Catalog refuses to drop a feature of its table, or None."""
-    if name not in _FEATURES or not _applies(table, engine):
+    if name not in UNITY_FEATURES or not _applies(table, engine):
         return None
     return Refusal(
         "",
@@ -62,16 +55,16 @@ def refuse_commit(before: Table, outcome: Outcome, engine: Engine) -> Refusal | 
     after = outcome.table
     if not outcome.commits or not _applies(before, engine):
         return None
-    if after.configuration.get(TABLE_ID) != before.configuration[TABLE_ID]:
+    if after.configuration.get(UNITY_TABLE_ID) != before.configuration[UNITY_TABLE_ID]:
         return Refusal(
             "",
-            f"Unity Catalog finds the table by {TABLE_ID}: Delta Spark accepts another value, and "
-            "then cannot open the table",
+            f"Unity Catalog finds the table by {UNITY_TABLE_ID}: Delta Spark accepts another "
+            "value, and then cannot open the table",
             "do not change the property",
         )
     if all(commit.protocol == before.protocol for commit in outcome.commits):
         return None
-    missing = [name for name in _FEATURES if name not in after.protocol.supported]
+    missing = [name for name in UNITY_FEATURES if name not in after.protocol.supported]
     if missing:
         return refuse_drop(before, missing[0], engine)
     wrong = {key: v for key, v in _PROPERTIES.items() if after.configuration.get(key) != v}

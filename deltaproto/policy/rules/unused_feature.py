@@ -31,6 +31,7 @@ from collections.abc import Iterator
 from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding, Rule, Severity
 from deltaproto.policy.rules.unrequested_feature import unrequested, unused
+from deltaproto.protocol.layers import FeatureState
 
 RULE = Rule("DP110", "unused-feature", Severity.INFO, since="0.1.0")
 
@@ -40,12 +41,15 @@ def check(subject: RuleContext) -> Iterator[Finding]:
     for state in unused(subject):
         if state.name in reported:
             continue
-        since = state.feature.drop.delta_spark
         yield RULE.finding(
-            subject.table,
-            f"nothing uses {state.name}",
-            f"DROP FEATURE removes it (delta-spark {since} or later)"
-            if since
-            else "no delta-spark release can drop it; copy the table into a new one",
-            feature=state.name,
+            subject.table, f"nothing uses {state.name}", _hint(state), feature=state.name
         )
+
+
+def _hint(state: FeatureState) -> str:
+    since = state.feature.drop.delta_spark
+    if state.kept_by:
+        return f"keep it: {state.kept_by[0]} prevents its removal"
+    if since is None:
+        return "no delta-spark release can drop it; copy the table into a new one"
+    return f"DROP FEATURE removes it (delta-spark {since} or later)"
