@@ -1,13 +1,9 @@
 """Statements on a table that Unity Catalog manages, each predicted before Spark executes it.
 
 It needs a server of Unity Catalog without authorization, on this machine, and its connector for
-Spark, both built from their source:
-
-    build/sbt package && bin/start-uc-server
-    python benchmarks/unity_oracle.py localhost:8080 main.sales --connector unitycatalog-spark.jar
-
-The schema must exist, in a catalog with a storage root. A new table is created in it, and kept.
-Every difference is a line that begins with DIFFERENT, and fails the run.
+Spark, both built from their source (`build/sbt package`). The schema must exist, in a catalog with
+a storage root. A new table is created in it, and kept. Every difference is a line that begins with
+DIFFERENT, and fails the run.
 """
 
 from __future__ import annotations
