@@ -179,7 +179,7 @@ _NESTING = ("fields", "elementType", "keyType", "valueType")
 
 
 def _is_too_deep(schema: Mapping[str, Any], text: str) -> bool:
-    # Counted first, which is much faster: hardly any schema has so many.
+    # Counting is much faster than descending, and hardly any schema has that many levels.
     if "\\u" not in text and sum(text.count(f'"{key}"') for key in _NESTING) <= _DEEPEST:
         return False
     level: list[Any] = [schema]

@@ -33,12 +33,6 @@ def refuse_rename(table: Table, engine: Engine) -> Refusal | None:
     )
 
 
-def _applies(table: Table, engine: Engine) -> bool:
-    """Return True if Unity Catalog manages the table's commits, and the engine is not its own."""
-    in_unity = table.managed and UNITY_TABLE_ID in table.configuration
-    return in_unity and engine.name is EngineName.DELTA_SPARK
-
-
 def refuse_drop(table: Table, name: str, engine: Engine) -> Refusal | None:
     """Return why Unity Catalog refuses to drop a feature of its table, or None."""
     if name not in UNITY_FEATURES or not _applies(table, engine):
@@ -77,3 +71,9 @@ def refuse_commit(before: Table, outcome: Outcome, engine: Engine) -> Refusal | 
         f"{next(iter(wrong))} is not {next(iter(wrong.values()))}",
         f"first SET TBLPROPERTIES ({needed})",
     )
+
+
+def _applies(table: Table, engine: Engine) -> bool:
+    """Return True if Unity Catalog manages the table's commits, and the engine is not its own."""
+    in_unity = table.managed and UNITY_TABLE_ID in table.configuration
+    return in_unity and engine.name is EngineName.DELTA_SPARK

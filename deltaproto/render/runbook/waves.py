@@ -157,7 +157,9 @@ def _wave(book: Book, wave: WaveTimes, folder: str, say: Phrases, *, last: bool)
     entries = _entries(book, wave)
     losing = [change for change in client_changes(entries) if change.worse]
     clients = dict.fromkeys(each.client for entry in entries for each in entry.clients)
-    told = [say.line("rollout.tell", clients=join_names(as_code(clients), say))] if clients else []
+    announcements = (
+        [say.line("rollout.tell", clients=join_names(as_code(clients), say))] if clients else []
+    )
     yield FactList(
         [
             (say.text("head.starts"), (when(wave.start),)),
@@ -174,7 +176,7 @@ def _wave(book: Book, wave: WaveTimes, folder: str, say: Phrases, *, last: bool)
     yield Checks(
         [
             *(change_line(book, change, say) for change in losing),
-            *told,
+            *announcements,
             say.line("rollout.released", role=say.text("role.approved")),
         ]
     )

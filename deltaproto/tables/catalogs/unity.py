@@ -229,13 +229,10 @@ def storage_credentials(given: Mapping[str, Any]) -> dict[str, str]:
     """Return the storage options of a response; Google's tokens cannot be used in options."""
     aws = given.get("aws_temp_credentials") or {}
     azure = given.get("azure_user_delegation_sas") or {}
-    options = {
-        "aws_access_key_id": aws.get("access_key_id"),
-        "aws_secret_access_key": aws.get("secret_access_key"),
-        "aws_session_token": aws.get("session_token"),
-        "azure_storage_sas_token": azure.get("sas_token"),
-    }
-    return {name: str(value) for name, value in options.items() if value}
+    return _storage_options(
+        *(aws.get(name) for name in ("access_key_id", "secret_access_key", "session_token")),
+        azure.get("sas_token"),
+    )
 
 
 def delta_api_credentials(given: Mapping[str, Any], location: str) -> dict[str, str]:
@@ -249,10 +246,18 @@ def delta_api_credentials(given: Mapping[str, Any], location: str) -> dict[str, 
         if f"{location.rstrip('/')}/".startswith(f"{str(each.get('prefix')).rstrip('/')}/")
     ]
     config = max(found, key=lambda each: len(each["prefix"]))["config"] if found else {}
-    options = {
-        "aws_access_key_id": config.get("s3.access-key-id"),
-        "aws_secret_access_key": config.get("s3.secret-access-key"),
-        "aws_session_token": config.get("s3.session-token"),
-        "azure_storage_sas_token": config.get("azure.sas-token"),
-    }
-    return {name: str(value) for name, value in options.items() if value}
+    keys = ("s3.access-key-id", "s3.secret-access-key", "s3.session-token", "azure.sas-token")
+    return _storage_options(*map(config.get, keys))
+
+
+_OPTIONS = (
+    "aws_access_key_id",
+    "aws_secret_access_key",
+    "aws_session_token",
+    "azure_storage_sas_token",
+)
+
+
+def _storage_options(*values: object) -> dict[str, str]:
+    """Return `_OPTIONS` with these values, without missing ones."""
+    return {name: str(value) for name, value in zip(_OPTIONS, values, strict=True) if value}
