@@ -21,6 +21,8 @@ _CONNECTION_LOST = (
     # The complete message of py4j in Spark 3.5 when the JVM dies during or before a call.
     r"\AAn error occurred while calling [\w.$]+\Z|\A\w+ does not exist in the JVM\Z"
 )
+# py4j's complete message for a class or member when the JVM dies, and also when it has none.
+_NOT_IN_JVM = r"\A[\w.$]+ does not exist in the JVM\Z"
 _CONFLICT = r"\[DELTA_(?:CONCURRENT_\w+|METADATA_CHANGED|PROTOCOL_CHANGED)\b"
 _MOST_CONFLICTS = 20
 LOST_HINT = "start it and run again"
@@ -121,7 +123,23 @@ def lost_engine_error(error: BaseException) -> EngineError:
 
 def is_connection_lost(text: str) -> bool:
     """Return True if an engine's message means that Spark itself disconnected."""
-    return re.search(_CONNECTION_LOST, text) is not None
+    if re.search(_CONNECTION_LOST, text):
+        return True
+    return re.search(_NOT_IN_JVM, text) is not None and _is_jvm_dead()
+
+
+def _is_jvm_dead() -> bool:
+    """Return True if this process has started a JVM that no longer answers."""
+    from pyspark import SparkContext
+
+    gateway: Any = SparkContext._gateway
+    if gateway is None:
+        return False
+    try:
+        gateway.jvm.java.lang.System.currentTimeMillis()
+    except Exception:
+        return True
+    return False
 
 
 _MOST = 500

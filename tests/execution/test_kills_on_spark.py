@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -62,6 +63,41 @@ def test_spark_that_is_killed_is_told_and_the_next_run_goes_on(
     )
     assert json.loads(again.stdout)["results"][0]["status"] == "done"
     assert list(crash_trial.checked(table, file)) == []
+
+
+_MISSING_MEMBER = """
+import os, signal
+from deltaproto.protocol.table_state import SparkSettings
+from deltaproto.tables.engine_errors import is_connection_lost
+from deltaproto.tables.session import spark_session
+
+def first_error(call):
+    try:
+        call()
+    except Exception as error:
+        return str(error)
+
+session = spark_session(SparkSettings())
+utils = session._jvm.PythonUtils
+before = first_error(lambda: utils.noSuchMember)
+print(before, is_connection_lost(before), sep="\t")
+pid = session._jvm.java.lang.ProcessHandle.current().pid()
+os.kill(pid, signal.SIGKILL)
+after = first_error(lambda: utils.toArray)
+print(after, is_connection_lost(after), sep="\t")
+os._exit(0)
+"""
+
+
+def test_a_killed_jvm_is_distinguished_from_one_without_a_member() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _MISSING_MEMBER], capture_output=True, text=True, check=True
+    )
+    package = "org.apache.spark.api.python.PythonUtils"
+    assert done.stdout.splitlines() == [
+        f"{package}.noSuchMember does not exist in the JVM\tFalse",
+        f"{package}.toArray does not exist in the JVM\tTrue",
+    ]
 
 
 def _children(pid: int) -> list[int]:

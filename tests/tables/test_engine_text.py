@@ -24,6 +24,8 @@ from deltaproto.tables.engine_errors import is_connection_lost
         # The first words of whatever Java throws, which follows them.
         ("An error occurred while calling o55.sql.\n: java.lang.Exception: no", False),
         ("An error occurred while calling o55.sql. Trace:\npy4j.Py4JException", False),
+        # Without a JVM of this process, the class or member is only missing.
+        ("org.apache.spark.api.python.PythonUtils.toArray does not exist in the JVM", False),
         ("[DELTA_X] the column PythonUtils does not exist in the JVM", False),
         ("io.delta.tables.DeltaTable does not exist in the JVM\nor elsewhere", False),
     ],
