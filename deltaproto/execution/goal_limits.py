@@ -5,12 +5,12 @@ Approvals name a plan's goal, so an edited plan must not do more than the goal t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.model import Access
-from deltaproto.clients.requirements import TableRequirements
+from deltaproto.clients.requirements import UNTRACKED_FILES, TableRequirements
 from deltaproto.errors import UsageError
 from deltaproto.execution.needed_changes import VERSION_KEYS, NeededChanges, protocol_before_drops
 from deltaproto.planning.ddl.parse import parse_script
@@ -23,7 +23,7 @@ from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.predict.auto_enable import features_of_properties
 from deltaproto.planning.predict.pending import stored_requests
 from deltaproto.planning.predict.properties import normalize_properties
-from deltaproto.planning.predict.table import MAPPING_MODE, Table
+from deltaproto.planning.predict.table import MAPPING_MODE, ROW_TRACKING, Table
 from deltaproto.planning.predict.validation import versions_for_mapping
 from deltaproto.planning.search.goals import (
     ClientsSupported,
@@ -260,7 +260,7 @@ def _downgrade_limits(plan: Plan, use: TableUse | None, steps: Sequence[Step]) -
     needed = NeededChanges(plan, steps)
     match goal["kind"]:
         case "drop":
-            drops = _with_dependents(goal["features"], now)
+            drops = {*feature_catalog.with_dependents(goal["features"], now.supported)}
             residue = {CHECKPOINT_PROTECTION}
         case "lowest":
             drops = set(now.supported)
@@ -277,6 +277,9 @@ def _downgrade_limits(plan: Plan, use: TableUse | None, steps: Sequence[Step]) -
             drops = needed.drops(_clients_goal(plan, use))
     disables = needed.disables(_clients_goal(plan, use)) if goal.get("clients") else set()
     settings = [DISABLING_PROPERTIES[n] for n in disables & DISABLING_PROPERTIES.keys()]
+    # The property is already true: setting it again only gives row ids to files without them.
+    if UNTRACKED_FILES in use.needs.hazards if use else "rowTracking" in now.supported:
+        settings.append((ROW_TRACKING, "true"))
     return _Limits(
         frozenset(drops | residue | _added_on_the_way(plan)),
         frozenset(disables),
@@ -296,7 +299,7 @@ def _policy_drops(
 ) -> set[str]:
     """Return the features that the requirements of a policy permit to drop."""
     goal = plan.goal
-    drops = _with_dependents(goal.get("features") or (), now)
+    drops = {*feature_catalog.with_dependents(goal.get("features") or (), now.supported)}
     if (most := goal.get("at_most")) is not None:
         drops |= needed.drops(VersionsAtMost(int(most["reader"]), int(most["writer"])))
     if goal.get("clients"):
@@ -319,15 +322,3 @@ def _clients_goal(plan: Plan, use: TableUse | None) -> Goal | None:
         for each in plan.goal.get("clients") or ()
     )
     return ClientsSupported(tuple(uses), use.needs)
-
-
-def _with_dependents(names: Iterable[str], protocol: Protocol) -> set[str]:
-    """Return the features, and those that require them."""
-    found: set[str] = set()
-    pending = list(names)
-    while pending:
-        name = pending.pop()
-        if name not in found:
-            found.add(name)
-            pending += feature_catalog.find_dependents(name, protocol.supported)
-    return found

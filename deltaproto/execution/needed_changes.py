@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from deltaproto.clients.requirements import UNTRACKED_FILES
 from deltaproto.planning import arithmetic
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.enable import DISABLING_PROPERTIES, is_kept_disabled
 from deltaproto.planning.plan import Plan, Step
-from deltaproto.planning.predict.table import MIN_READER_VERSION, MIN_WRITER_VERSION, Table
+from deltaproto.planning.predict.contents import ContentChange
+from deltaproto.planning.predict.table import (
+    MIN_READER_VERSION,
+    MIN_WRITER_VERSION,
+    ROW_TRACKING,
+    Table,
+)
 from deltaproto.planning.search.droppable import DroppableFeatures
 from deltaproto.planning.search.goals import ClientsSupported, EndState, Goal, VersionsAtMost
 from deltaproto.planning.search.lowest import is_higher
@@ -33,7 +40,11 @@ class NeededChanges:
         before = protocol_before_drops(plan, steps)
         self._supported = before.supported
         self._task = SearchTask(
-            Table(before), VersionsAtMost(3, 7), plan.engine, droppable=DroppableFeatures((), {})
+            Table(before),
+            VersionsAtMost(3, 7),
+            plan.engine,
+            droppable=DroppableFeatures((), {}),
+            changed=ContentChange(removed=frozenset(_find_removed_hazards(steps))),
         )
         self._leaves_protection = any(map(_is_fast_protected_drop, steps))
         self._choice = DropSelection(
@@ -129,6 +140,15 @@ def _find_disabled(steps: Iterable[Step]) -> Iterator[str]:
             yield name
         elif step.action in (Action.DROP_CONSTRAINT, Action.CLUSTER_BY) and name not in dropped:
             yield str(name)
+
+
+def _find_removed_hazards(steps: Iterable[Step]) -> Iterator[str]:
+    """Yield the hazard of files without row ids if a step gives them row ids."""
+    for step in steps:
+        for parsed in parse_script(step.sql or ""):
+            statement = parsed.statement
+            if isinstance(statement, SetProperties) and ROW_TRACKING in statement.properties:
+                yield UNTRACKED_FILES
 
 
 def _read_pair(step: Step) -> tuple[int, int] | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from deltaproto.clients.requirements import UNTRACKED_FILES
 from deltaproto.errors import SavedError
 from deltaproto.inspection.age import SavedAges, format_time
 from deltaproto.inspection.saved import MALFORMED_ENTRY_ERRORS, malformed_error, read_entry
@@ -132,6 +133,7 @@ def _build_input(
         widened=_has_traces(states, "typeWidening", "typeWidening-preview"),
         v2_checkpoint=_has_traces(states, "v2Checkpoint"),
         row_ids=_has_traces(states, "rowTracking"),
+        untracked=UNTRACKED_FILES in facts.needs.hazards,
         domains=() if _has_traces(states, "domainMetadata") is False else None,
         clustering=None if clustering is None else tuple(map(str, clustering)),
         partition_columns=tuple(map(str, partition_columns)),

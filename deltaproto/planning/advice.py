@@ -37,12 +37,6 @@ def find_warnings(inputs: PlanInput, steps: Sequence[Step], after: Protocol) -> 
     before = inputs.table.protocol
     lost = before.supported - after.supported
     yield from dict.fromkeys(text for step in steps for text in step.warnings)
-    if inputs.table.untracked and any(_drops_row_tracking(step) for step in steps):
-        yield (
-            "rowTracking is dropped, and all row ids are lost. If the only problem is files "
-            "without row ids, enabling rowTracking again gives them ids and keeps the others: "
-            "deltaproto plan-upgrade TABLE --enable rowTracking."
-        )
     yield from _writer_warnings(steps)
     yield from session_warning(inputs.table, inputs.engine)
     if any(step.sql is not None and has_variable(step.sql) for step in steps):
@@ -61,10 +55,6 @@ def find_warnings(inputs: PlanInput, steps: Sequence[Step], after: Protocol) -> 
             "Predictions for Databricks are based on its documentation; only Delta Spark was "
             "measured."
         )
-
-
-def _drops_row_tracking(step: Step) -> bool:
-    return step.action is Action.DROP and step.feature == "rowTracking"
 
 
 def _writer_warnings(steps: Sequence[Step]) -> Iterator[str]:

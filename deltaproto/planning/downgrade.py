@@ -42,6 +42,7 @@ from deltaproto.planning.search.search import (
     find_solutions,
 )
 from deltaproto.planning.steps import build_steps
+from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
 
@@ -71,6 +72,7 @@ def plan_downgrade(inputs: PlanInput, request: DowngradeRequest) -> Plan:
         inputs.needs,
         request.history,
         droppable,
+        _kept_features(inputs, request),
     )
     kept: tuple[Blocked, ...] = ()
     others: tuple[ReachableProtocol, ...] = ()
@@ -141,6 +143,15 @@ def _build_goal(inputs: PlanInput, request: DowngradeRequest) -> Goal:
     if request.to is not None:
         return VersionsAtMost(*request.to)
     return ClientsSupported(request.clients, inputs.needs)
+
+
+def _kept_features(inputs: PlanInput, request: DowngradeRequest) -> frozenset[str]:
+    """Return the features that the plan may not drop: without a named feature, none."""
+    if not request.drop:
+        return frozenset()
+    supported = inputs.table.protocol.supported
+    named = feature_catalog.with_dependents(request.drop, supported)
+    return supported - named - {CHECKPOINT_PROTECTION}
 
 
 def _build_plan(

@@ -159,6 +159,8 @@ def _describe_purpose(prediction: PredictedStatement) -> str:
                     "remove protocol properties, which the metadata stores and other steps would "
                     "apply again"
                 )
+            if before.untracked and after.untracked is False:
+                return "give row ids to the files that have none; the protocol stays the same"
             return "change properties; the protocol stays the same"
     return "run your statement"
 

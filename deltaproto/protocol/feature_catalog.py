@@ -256,6 +256,18 @@ def with_required_features(names: Iterable[str]) -> frozenset[str]:
     return found.union(*(closures[name] for name in found if name in closures))
 
 
+def with_dependents(names: Iterable[str], supported: Collection[str]) -> frozenset[str]:
+    """Return `names` and every `supported` feature that requires one of them, transitively."""
+    found: set[str] = set()
+    pending = list(names)
+    while pending:
+        name = pending.pop()
+        if name not in found:
+            found.add(name)
+            pending += find_dependents(name, supported)
+    return frozenset(found)
+
+
 def required_features(name: str) -> tuple[str, ...]:
     """Return the features that `name` directly requires, in catalog order; none if unknown."""
     return _required().get(name, ())

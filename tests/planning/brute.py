@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from deltaproto.planning.enable import DISABLEABLE_FEATURES, disabling_statements
 from deltaproto.planning.impact import end_state_of
-from deltaproto.planning.predict.table import Table
+from deltaproto.planning.predict.table import ROW_TRACKING, Table
 from deltaproto.planning.search.cost import Cost, compute_cost
 from deltaproto.planning.search.goals import EndState, HistoryChoice
 from deltaproto.planning.search.route import PredictedStatement, predict_statement, raise_to_pair
@@ -19,6 +19,7 @@ from deltaproto.planning.search.search import SearchTask
 from deltaproto.planning.statement import (
     DropConstraint,
     DropFeature,
+    SetProperties,
     Statement,
     Wait,
 )
@@ -201,6 +202,8 @@ def _statements(task: SearchTask, table: Table) -> Iterator[Statement]:
     if task.needs is not None:
         for name in task.needs.used & DISABLEABLE_FEATURES & table.protocol.supported:
             yield from disabling_statements(name, table)
+    if table.untracked:
+        yield SetProperties({ROW_TRACKING: "true"})
     if table.traced:
         yield Wait(24, "")
 

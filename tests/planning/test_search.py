@@ -87,6 +87,7 @@ def tables(draw: st.DrawFn, most: int = 3) -> Table:
         widened="typeWidening" in used and draw(st.booleans()),
         v2_checkpoint="v2Checkpoint" in protocol.supported and draw(st.booleans()),
         row_ids="rowTracking" in used,
+        untracked="rowTracking" in used and draw(st.booleans()),
         domains=("delta.rowTracking",) if "rowTracking" in used else (),
         traced=frozenset(traced | used),
         hours_left=dict.fromkeys(

@@ -27,6 +27,11 @@ class ContentChange(NamedTuple):
     added: frozenset[str] = _NONE
     removed: frozenset[str] = _NONE
 
+    def after(self, earlier: ContentChange) -> ContentChange:
+        """Return this change and an earlier one together."""
+        added = (earlier.added - self.removed) | self.added
+        return ContentChange(added, (earlier.removed - self.added) | self.removed)
+
 
 def find_content_change(before: Table, after: Table) -> ContentChange:
     """Return the changes in a table's columns and constraints that affect clients.

@@ -79,6 +79,8 @@ _ORDERED_SINCE = "4.1"
 # Delta refuses these with error classes of their own.
 _JUDGED_LATER = ("delta.isolationLevel", MAPPING_MODE, MIN_READER_VERSION, MIN_WRITER_VERSION)
 _STORE_PROPERTIES = ("SET TBLPROPERTIES", "UNSET TBLPROPERTIES")
+READ_FAILED = "FAILED_READ_FILE.NO_HINT"
+"""the error class when Delta Spark cannot read the rows of a data file"""
 _OF_ROWS = frozenset({"WRITE", "DELETE", "UPDATE", "MERGE", "TRUNCATE"})
 _WRITE_ROWS = frozenset({"WRITE", "DELETE", "UPDATE", "MERGE", "OPTIMIZE"})
 """operations that read or write the row ids of rows"""
@@ -220,12 +222,12 @@ def _validate_tracked_rows(before: Table, first: PredictedCommit) -> Refusal | N
 def _validate_untracked_files(before: Table, first: PredictedCommit) -> Refusal | None:
     """Refuse to rewrite rows of data files without row ids while row tracking is enabled."""
     if first.operation == REMOVE_MAPPING:
-        return find_untracked_files(before, "FAILED_READ_FILE.NO_HINT", sure=True)
+        return find_untracked_files(before, READ_FAILED, sure=True)
     if first.operation not in ("UPDATE", "DELETE", "MERGE"):
         return None
     # Reading fails before writing begins if rows are repartitioned, as for change files and, which
     # is not predicted, for several files.
-    error = "FAILED_READ_FILE.NO_HINT" if before.keeps_changes else "TASK_WRITE_FAILED"
+    error = READ_FAILED if before.keeps_changes else "TASK_WRITE_FAILED"
     return find_untracked_files(before, error)
 
 
@@ -248,7 +250,9 @@ def find_untracked_files(table: Table, error: str, *, sure: bool = False) -> Ref
         if table.untracked
         else f"{ROW_TRACKING} = true, but data files may have no row ids, and Delta Spark then "
         "cannot rewrite their rows",
-        f"first: SET TBLPROPERTIES ('{ROW_TRACKING}' = 'true')",
+        "first: DROP FEATURE rowTracking; files without a number of rows cannot get row ids"
+        if table.uncounted_files
+        else f"first: SET TBLPROPERTIES ('{ROW_TRACKING}' = 'true')",
         sure=sure and bool(table.untracked),
     )
 

@@ -16,6 +16,7 @@ from deltaproto.planning.predict.drop_feature import (
 )
 from deltaproto.planning.predict.outcome import Refusal
 from deltaproto.planning.predict.pending import has_pending, settle, settling_keys
+from deltaproto.planning.predict.properties import READ_FAILED, find_untracked_files
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.predict.unreadable import refuse_every_statement
 from deltaproto.planning.request import PlanInput
@@ -241,6 +242,9 @@ def _feature_blocker(
     """Return why a feature that violates the goal cannot be dropped; None if it can."""
     if name in undroppable:
         return undroppable[name]
+    if name == "columnMapping" and inputs.table.mapped:
+        refusal = find_untracked_files(inputs.table, READ_FAILED, sure=True)
+        return refusal and Blocked(name, refusal.message, refusal.remedy, refusal.error)
     if name != CHECKPOINT_PROTECTION:
         return None
     if refusal := refuse_protection_drop(inputs.table, inputs.engine):

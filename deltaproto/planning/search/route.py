@@ -353,7 +353,8 @@ def _dropped_after_vectors(choice: DropSelection, table: Table) -> frozenset[str
     if mapped or "deletionVectors" not in choice.dropped:
         return frozenset()
     names: frozenset[str] = frozenset()
-    if "rowTracking" in choice.dropped and table.names_row_ids:
+    # REORG fails on files without row ids.
+    if "rowTracking" in choice.dropped and table.names_row_ids and not table.untracked:
         names |= {"rowTracking", "domainMetadata"}
     if table.partition_columns:
         names |= {"materializePartitionColumns"} & choice.dropped

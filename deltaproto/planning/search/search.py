@@ -9,17 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import product
 from typing import NamedTuple
 
 from deltaproto.caches import IdentityKey
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.planning import arithmetic
-from deltaproto.planning.enable import DISABLEABLE_FEATURES, find_disableable, is_kept_disabled
+from deltaproto.planning.enable import (
+    DISABLEABLE_FEATURES,
+    FeatureToEnable,
+    enabling_statements,
+    find_disableable,
+    is_kept_disabled,
+)
 from deltaproto.planning.engine import Engine
+from deltaproto.planning.plan import Blocked
 from deltaproto.planning.predict.before_drop import moves_absolute, purge_rewrites
 from deltaproto.planning.predict.bounds import find_bound_hazards, follow_bounds
 from deltaproto.planning.predict.consistency import refuse_rewrite
-from deltaproto.planning.predict.contents import find_content_change
+from deltaproto.planning.predict.contents import ContentChange, find_content_change
 from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.search.cost import Cost, Files, compute_cost
@@ -36,8 +44,8 @@ from deltaproto.planning.search.route import (
     DropSelection,
     PredictedStatement,
     build_route,
+    predict_statement,
     settle_first,
-    settled_table,
 )
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
@@ -79,6 +87,8 @@ class SearchTask(NamedTuple):
     """features that are neither dropped nor disabled"""
     disableable: frozenset[str] | None = None
     """what the engine can disable in the table except `enabled`, if already known"""
+    changed: ContentChange = ContentChange()
+    """what statements before the search have changed, and the goal does not know"""
 
     def with_changes(self) -> SearchTask:
         """Return the task with what the engine can drop and disable."""
@@ -94,22 +104,78 @@ class SearchTask(NamedTuple):
 
 def find_solutions(task: SearchTask) -> list[Solution]:
     """Return the solutions, cheapest first; empty if the goal cannot be reached."""
-    if task.goal.reached(EndState(task.table.protocol)):
+    if task.goal.reached(_end_state_now(task)):
         return [NO_CHANGE]
     found: dict[tuple[str, ...], Solution] = {}
-    first = settle_first(task.table, task.engine)
-    task = _settled(task)
-    for choice in dict.fromkeys(_fewest_changes(task)):
-        for drops in _allowed_drop_modes(task, choice):
-            predictions = [
-                *first,
-                *_build_route(IdentityKey(task.table), choice, task.engine, drops),
-            ]
-            each = Solution(
-                choice, drops, predictions, compute_cost(predictions, task.engine, task.files)
-            )
-            found.setdefault(tuple(repr(prediction.statement) for prediction in predictions), each)
+    for each in _solutions(task):
+        statements = tuple(repr(prediction.statement) for prediction in each.predictions)
+        found.setdefault(statements, each)
     return sorted(found.values(), key=lambda each: each.cost)
+
+
+def _solutions(task: SearchTask) -> Iterator[Solution]:
+    """Yield every solution whose statements the engine does not refuse for good."""
+    starts = [*_starts(task)]
+    tried: set[DropSelection] = set()
+    for first, start in starts:
+        reached = start is not task and task.goal.reached(_end_state_now(start))
+        for choice in [DropSelection()] if reached else _fewest_changes(start):
+            # Files need no row ids if the selection suffices without them, or drops rowTracking.
+            if choice in tried:
+                continue
+            modes = _allowed_drop_modes(start, choice)
+            begin = starts if "rowTracking" in choice.dropped else [(first, start)]
+            for drops, (before, origin) in product(modes, begin):
+                route = _build_route(IdentityKey(origin.table), choice, task.engine, drops)
+                refusals = (prediction.outcome.refusal for prediction in route)
+                if all(refusal is None or refusal.retry for refusal in refusals):
+                    tried.add(choice)
+                    predictions = [*before, *route]
+                    cost = compute_cost(predictions, task.engine, task.files)
+                    yield Solution(choice, drops, predictions, cost)
+
+
+def _end_state_now(task: SearchTask) -> EndState:
+    return EndState(task.table.protocol, contents=task.changed)
+
+
+def _starts(
+    task: SearchTask,
+) -> Iterator[tuple[tuple[PredictedStatement, ...], SearchTask]]:
+    """Yield the statements that precede the changes of features, and the task after them.
+
+    The first of them settle the table. Where files lack row ids, it can also get them.
+    """
+    first = settle_first(task.table, task.engine)
+    if first:
+        table = first[-1].outcome.table
+        task = task._replace(table=table, droppable=None, disableable=None)
+    yield first, task
+    added = _add_row_ids(IdentityKey(task.table), task.engine)
+    if added:
+        table = added[-1].outcome.table
+        change = find_content_change(task.table, table)
+        yield (
+            (*first, *added),
+            task._replace(table=table, droppable=None, disableable=None, changed=change),
+        )
+
+
+@lru_cache(maxsize=64)
+def _add_row_ids(table: IdentityKey[Table], engine: Engine) -> tuple[PredictedStatement, ...]:
+    """Return the statements that give row ids to the files without them; empty if none can."""
+    before = table.value
+    if not before.untracked:
+        return ()
+    statements = enabling_statements(FeatureToEnable("rowTracking"), before, engine)
+    predictions = []
+    for statement in () if isinstance(statements, Blocked) else statements:
+        outcome = predict_statement(statement, before, engine)
+        if outcome.refusal is not None:
+            return ()
+        predictions.append(PredictedStatement(statement, before, outcome))
+        before = outcome.table
+    return tuple(predictions)
 
 
 @lru_cache(maxsize=64)
@@ -122,18 +188,7 @@ def _build_route(
 
 def is_reachable(task: SearchTask) -> bool:
     """Return True if the goal can be reached."""
-    if task.goal.reached(EndState(task.table.protocol)):
-        return True
-    task = _settled(task)
-    return any(_allowed_drop_modes(task, choice) for choice in _fewest_changes(task))
-
-
-def _settled(task: SearchTask) -> SearchTask:
-    """Return the task after the statement that settles its table, if there is one."""
-    table = settled_table(task.table, task.engine)
-    if table is task.table:
-        return task
-    return task._replace(table=table, droppable=None, disableable=None)
+    return task.goal.reached(_end_state_now(task)) or any(True for _ in _solutions(task))
 
 
 def find_nearest_goal(task: SearchTask) -> tuple[Goal, list[Solution]]:
@@ -254,7 +309,8 @@ def predict_end_state(task: SearchTask, choice: DropSelection, *, left: bool) ->
     )
     changed = choice.dropped | choice.off
     shown = _predict_contents(IdentityKey(task.table), changed & _OF_CONTENTS)
-    return shown._replace(protocol=after, off=choice.off)
+    contents = shown.contents.after(task.changed)
+    return shown._replace(protocol=after, off=choice.off, contents=contents)
 
 
 @lru_cache(maxsize=64)

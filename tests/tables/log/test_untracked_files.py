@@ -166,15 +166,28 @@ def test_plan_upgrade_has_nothing_to_do_if_all_files_have_ids(
 
 
 @pytest.mark.parametrize("command", ["plan", "plan-downgrade"])
-def test_a_plan_that_drops_row_tracking_names_the_better_statement(
-    command: str, log: Log, cli: Callable[..., Ran], tmp_path: Path
+@pytest.mark.parametrize("source", ["the table", "a saved inspection", "an inventory"])
+def test_a_plan_for_clients_gives_the_files_ids(
+    command: str, source: str, cli: Callable[..., Ran], tmp_path: Path
 ) -> None:
-    log.commit(0, MODERN, NAMED, add("a", baseRowId=0, stats='{"numRecords":1}'))
-    log.commit(1, add("b", stats='{"numRecords":1}'))
+    root = tmp_path / "fleet"
+    log, file = Log(root / "t"), add("a", stats='{"numRecords":1}')
+    log.commit(0, MODERN, NAMED).commit(1, commit_info(txnId="x"), file)
+    log.checksum(1, MODERN, NAMED, numFiles=1, allFiles=[file["add"]], txnId="x", domainMetadata=[])
     policy = tmp_path / "policy.yaml"
     policy.write_text(
         "policy_version: 1\nclients:\n  - client: delta-spark@4.4.0\n    access: [dml]\n"
     )
-    found = json.loads(cli(command, log.table, "--policy", str(policy), "--format", "json").out)
-    assert [step["feature"] for step in found["steps"]] == ["rowTracking"]
-    assert any("plan-upgrade TABLE --enable rowTracking" in text for text in found["warnings"])
+    asked = (log.table,)
+    if source == "a saved inspection":
+        saved = tmp_path / "saved.json"
+        saved.write_text(cli("inspect", log.table, "--format", "json").out)
+        asked = (str(saved),)
+    elif source == "an inventory":
+        asked = (str(tmp_path / "inventory"),)
+        assert cli("scan", str(root), "--inventory", *asked).code == 0
+    found = json.loads(cli(command, *asked, "--policy", str(policy), "--format", "json").out)
+    (plan,) = found.get("plans", [found])
+    (step,) = plan["steps"]
+    assert step["sql"].endswith(" SET TBLPROPERTIES ('delta.enableRowTracking' = 'true')")
+    assert step["why"].startswith("give row ids to the files that have none")
