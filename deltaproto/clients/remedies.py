@@ -269,11 +269,12 @@ def _normalize_remedy(failing: _Failing) -> Remedy | None:
         return None
     if not failing.works_on(failing.table._replace(protocol=protocol.lowest())):
         return None
+    reader, writer = protocol.lowest().versions
     return Remedy(
         "normalise",
         RemedyCost.METADATA,
-        f"store the same features as {protocol.lowest()}, which every protocol change by Delta "
-        "Spark 3.3 or later does",
+        f"store the same features as {protocol.lowest()}",
+        command=f"deltaproto plan-downgrade {TABLE} --protocol {reader},{writer}",
     )
 
 

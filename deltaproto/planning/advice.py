@@ -124,11 +124,15 @@ def _added_feature_warnings(
             "Removing columnMapping rewrites every data file and permanently breaks existing "
             "streams; UniForm (icebergCompat) would prevent its removal."
         )
-    if any(step.action is Action.RAISE for step in steps):
+    if any(step.action is Action.RAISE and _adds_features(step) for step in steps):
         yield (
             "Setting versions manually adds every feature that they imply; it neither prevents nor "
             "undoes later upgrades."
         )
+
+
+def _adds_features(step: Step) -> bool:
+    return not step.protocol_after.supported <= step.protocol_before.supported
 
 
 def reenables_itself(name: str, session: Mapping[str, str]) -> Iterator[str]:

@@ -33,6 +33,9 @@ def enable_feature(protocol: Protocol, name: str, engine: Engine) -> Protocol:
 
 def add_named_feature(protocol: Protocol, name: str, engine: Engine) -> Protocol:
     """Return the protocol after `delta.feature.NAME = supported`."""
+    # Nothing changes, not even the form of the protocol.
+    if name in protocol.listed:
+        return protocol
     if engine.normalizes:
         return protocol.with_feature(name)
     names = feature_catalog.with_required_features({name})

@@ -18,6 +18,7 @@ from deltaproto.planning.predict.table import (
     Table,
 )
 from deltaproto.planning.request import PlanInput
+from deltaproto.planning.search.lowest import is_higher
 from deltaproto.planning.search.route import PredictedStatement, predict_statement, raise_to_pair
 from deltaproto.planning.statement import ClusterBy, SetProperties, Statement
 from deltaproto.planning.steps import NOT_STORED
@@ -142,7 +143,8 @@ class PlanBuilder:
             MIN_WRITER_VERSION: before.min_writer_version,
         }
         self.add(SetProperties(properties))
-        if any(
+        lowered = is_higher(self.table.protocol.versions, before.versions)
+        if not lowered and any(
             (wanted := parse_whole(properties.get(key, ""))) is not None and wanted < version
             for key, version in now.items()
         ):

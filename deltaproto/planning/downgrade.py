@@ -243,7 +243,7 @@ def _end_protocol(found: Solution) -> Protocol:
 
 
 def _alternative_kind(found: Solution) -> str:
-    if any(prediction.statement.action == "raise-versions" for prediction in found.predictions):
+    if found.choice.pair is not None:
         return "fill-gaps"
     if not any(prediction.statement.action == "drop-feature" for prediction in found.predictions):
         return "no-drops"

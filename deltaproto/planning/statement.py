@@ -222,7 +222,7 @@ class ClusterBy(NamedTuple):
         refusal = refusal or (None if stored else refuse_rewrite(table))
         if refusal is not None:
             return Outcome(table, refusal=refusal)
-        if self.columns:
+        if self.columns and not stored:
             protocol = arithmetic.enable_feature(protocol, "clustering", engine)
         after = table._replace(protocol=protocol, clustering=self.columns)
         if table.domains is not None:

@@ -290,7 +290,8 @@ class TestDropping:
     def test_an_odd_pair_has_nothing_to_drop_but_a_lower_form(self) -> None:
         made = client([{"read": {"legacy": [1]}}], "none")
         (remedy,) = one(made, "", table(Protocol(2, 4))).remedies
-        assert (remedy.kind, remedy.command) == ("normalise", None)
+        command = "deltaproto plan-downgrade {table} --protocol 1,4"
+        assert (remedy.kind, remedy.command) == ("normalise", command)
         assert "(1,4)" in remedy.text
 
 

@@ -202,6 +202,8 @@ def _statements(task: SearchTask, table: Table) -> Iterator[Statement]:
     if task.needs is not None:
         for name in task.needs.used & DISABLEABLE_FEATURES & table.protocol.supported:
             yield from disabling_statements(name, table)
+    if task.engine.normalizes and table.protocol != table.protocol.lowest():
+        yield raise_to_pair((1, 1))
     if table.untracked:
         yield SetProperties({ROW_TRACKING: "true"})
     if table.traced:

@@ -107,7 +107,7 @@ def settle(
     protocol = table.protocol
     if stored and engine.normalizes:
         asked = requested_protocol(table._replace(protocol=before), stored, engine)
-        protocol = protocol.merge(asked)
+        protocol = protocol if asked == before else protocol.merge(asked)
     elif stored:
         protocol = requested_protocol(table, stored, engine)
     if listed:

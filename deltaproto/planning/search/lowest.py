@@ -25,6 +25,7 @@ from deltaproto.planning.search.goals import (
 from deltaproto.planning.search.route import DropSelection, settled_table
 from deltaproto.planning.search.search import (
     SearchTask,
+    normalized_table,
     predict_end_state,
 )
 from deltaproto.protocol import feature_catalog
@@ -111,8 +112,10 @@ def find_lowest_goal(
         history=history,
         droppable=droppable,
     )
-    # The clients of the goal may need a drop that raises the versions. Without it, nothing changes.
-    start = task if needed.dropped | needed.off else task._replace(table=inputs.table)
+    # The clients of the goal may need a drop that raises the versions. Without it, nothing changes
+    # but the form of the protocol.
+    as_it_is = normalized_table(inputs.table, inputs.engine)
+    start = task if needed.dropped | needed.off else task._replace(table=as_it_is)
     before = _evaluate_drops(inputs, start, needed)
     found = {
         result.protocol: result

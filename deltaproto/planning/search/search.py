@@ -29,6 +29,7 @@ from deltaproto.planning.predict.bounds import find_bound_hazards, follow_bounds
 from deltaproto.planning.predict.consistency import refuse_rewrite
 from deltaproto.planning.predict.contents import ContentChange, find_content_change
 from deltaproto.planning.predict.outcome import Rewrite
+from deltaproto.planning.predict.pending import has_pending
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.search.cost import Cost, Files, compute_cost
 from deltaproto.planning.search.droppable import (
@@ -45,6 +46,7 @@ from deltaproto.planning.search.route import (
     PredictedStatement,
     build_route,
     predict_statement,
+    raise_to_pair,
     settle_first,
 )
 from deltaproto.protocol import feature_catalog
@@ -144,21 +146,28 @@ def _starts(
 ) -> Iterator[tuple[tuple[PredictedStatement, ...], SearchTask]]:
     """Yield the statements that precede the changes of features, and the task after them.
 
-    The first of them settle the table. Where files lack row ids, it can also get them.
+    The first of them settle the table. Then files without row ids can get them, and the protocol
+    can get its lowest form.
     """
     first = settle_first(task.table, task.engine)
     if first:
         table = first[-1].outcome.table
         task = task._replace(table=table, droppable=None, disableable=None)
-    yield first, task
-    added = _add_row_ids(IdentityKey(task.table), task.engine)
-    if added:
-        table = added[-1].outcome.table
-        change = find_content_change(task.table, table)
-        yield (
-            (*first, *added),
-            task._replace(table=table, droppable=None, disableable=None, changed=change),
-        )
+    for steps in product((None, _add_row_ids), (None, _normalize)):
+        done, table = first, task.table
+        for find in filter(None, steps):
+            found = find(IdentityKey(table), task.engine)
+            if not found:
+                break
+            done, table = (*done, *found), found[-1].outcome.table
+        else:
+            change = find_content_change(task.table, table)
+            yield (
+                done,
+                task
+                if table is task.table
+                else task._replace(table=table, droppable=None, disableable=None, changed=change),
+            )
 
 
 @lru_cache(maxsize=64)
@@ -184,6 +193,34 @@ def _build_route(
 ) -> tuple[PredictedStatement, ...]:
     """Return the statements of `build_route`: goals for one table often share their routes."""
     return tuple(build_route(table.value, choice, engine, drops))
+
+
+@lru_cache(maxsize=64)
+def _normalize(table: IdentityKey[Table], engine: Engine) -> tuple[PredictedStatement, ...]:
+    """Return the statement that stores the lowest protocol for the same features.
+
+    Delta Spark merges the protocol with the versions that a statement sets, which normalizes it
+    (`OptimisticTransaction.updateMetadataInternal`). The versions (1,1) add no feature.
+    """
+    before = table.value
+    if not engine.normalizes or before.protocol == before.protocol.lowest():
+        return ()
+    statement = raise_to_pair((1, 1))
+    outcome = predict_statement(statement, before, engine)
+    after = outcome.table.protocol
+    if outcome.refusal is not None or after == before.protocol:
+        return ()
+    same = after.supported == before.protocol.supported
+    return (PredictedStatement(statement, before, outcome),) if same else ()
+
+
+def normalized_table(table: Table, engine: Engine) -> Table:
+    """Return the table with the lowest protocol for the same features.
+
+    The table itself if no statement stores that one alone.
+    """
+    found = () if has_pending(table, engine) else _normalize(IdentityKey(table), engine)
+    return found[-1].outcome.table if found else table
 
 
 def is_reachable(task: SearchTask) -> bool:
@@ -358,7 +395,7 @@ def _predict_protocol(
         features |= {CHECKPOINT_PROTECTION}
     if pair is not None:
         features |= feature_catalog.features_implied_by(*pair)
-    if features == before.supported:
+    if pair is None and features == before.supported:
         return before
     by_list = frozenset(
         name for name in before.reader_features or () if not feature_catalog.is_registered(name)

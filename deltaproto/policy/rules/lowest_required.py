@@ -14,8 +14,9 @@ An unused feature blocks clients that lack it, for no benefit.
 Clients that support only the lower protocol.
 
 ## How to fix
-`deltaproto plan TABLE --policy FILE` drops the features. checkpointProtection protects history: it
-counts as needed with `history: keep`; otherwise it is removed together with the history.
+`deltaproto plan TABLE --policy FILE` drops the features, or stores the lowest form of the same
+protocol. checkpointProtection protects history: it counts as needed with `history: keep`; otherwise
+it is removed together with the history.
 
 ## How safe
 DROP FEATURE is a metadata and protocol change: it conflicts with concurrent writes.
@@ -62,8 +63,7 @@ def examine(case: PolicyContext) -> Iterator[Finding]:
             case.table,
             f"the policy requires the lowest protocol; {needs.protocol} supports the same "
             f"features as {lowest}",
-            "wait for the next protocol change by Delta Spark 3.3 or later, which stores the "
-            "lowest form",
+            "SET TBLPROPERTIES with the versions (1,1) stores it; `deltaproto plan` plans it",
             detail=FORM,
         )
     for name in sorted(_find_unknown(needs, case.settings)):

@@ -12,9 +12,9 @@ nothing that they lack.
 Clients that support the lower form, but not the higher one.
 
 ## How to fix
-Any protocol change by Delta Spark 3.3 or later stores the lowest form. Examples: drop a
-feature, or run `ALTER TABLE t SET TBLPROPERTIES ('delta.feature.<name>' = 'supported')` with a
-feature that the table needs anyway. Setting lower versions has no effect.
+`deltaproto plan-downgrade TABLE --protocol R,W` with the versions of the lowest form. One statement
+of Delta Spark 3.3 or later suffices: `ALTER TABLE t SET TBLPROPERTIES ('delta.minReaderVersion' =
+'1', 'delta.minWriterVersion' = '1')`. Every other protocol change stores the lowest form, too.
 
 ## How safe
 Normalizing drops no feature; it only allows more clients.
@@ -29,8 +29,18 @@ from collections.abc import Iterator
 
 from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding, Rule, Severity
+from deltaproto.protocol.protocol import Protocol
 
 RULE = Rule("DP107", "not-lowest-protocol", Severity.INFO, since="0.1.0")
+
+
+def lowest_form_hint(lowest: Protocol) -> str:
+    """Return how to store the lowest form of a table's protocol."""
+    reader, writer = lowest.versions
+    return (
+        f"`deltaproto plan-downgrade TABLE --protocol {reader},{writer}` plans it; the next "
+        "protocol change by Delta Spark 3.3 or later stores the lowest form, too"
+    )
 
 
 def check(subject: RuleContext) -> Iterator[Finding]:
@@ -44,5 +54,5 @@ def check(subject: RuleContext) -> Iterator[Finding]:
         subject.table,
         f"{subject.protocol} supports the same features as {lowest}: "
         "it can be lowered without dropping any",
-        "do nothing: the next protocol change by Delta Spark 3.3 or later stores the lowest form",
+        lowest_form_hint(lowest),
     )

@@ -12,8 +12,8 @@ for features that it does not have.
 Clients limited to the lower numbers.
 
 ## How to fix
-Nothing needs fixing. The next protocol change by Delta Spark 3.3 or later stores the pair in
-its lowest form.
+`deltaproto plan-downgrade TABLE --protocol R,W` with the versions of the lowest form. The next
+protocol change by Delta Spark 3.3 or later stores it, too.
 
 ## How safe
 The lowest form implies exactly the same features.
@@ -28,6 +28,7 @@ from collections.abc import Iterator
 
 from deltaproto.policy.context import RuleContext
 from deltaproto.policy.finding import Finding, Rule, Severity
+from deltaproto.policy.rules.not_lowest import lowest_form_hint
 
 RULE = Rule("DP111", "odd-legacy-pair", Severity.INFO, since="0.1.0")
 
@@ -42,5 +43,5 @@ def check(subject: RuleContext) -> Iterator[Finding]:
     yield RULE.finding(
         subject.table,
         f"{protocol} implies the same features as {lowest}{surprise}",
-        "do nothing: the next protocol change by Delta Spark 3.3 or later stores the lowest form",
+        lowest_form_hint(lowest),
     )
