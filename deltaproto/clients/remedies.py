@@ -21,6 +21,7 @@ from deltaproto.clients.resolve import (
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.compatibility_mode import FORMAT, FORMATS, LOCATION
 from deltaproto.protocol.feature import DropBehavior
+from deltaproto.protocol.feature_catalog import add_unlisted
 from deltaproto.protocol.protocol import Protocol
 
 TABLE = "{table}"
@@ -177,13 +178,9 @@ def _complete_features_remedy(failing: _Failing) -> Remedy | None:
     names = tuple(sorted(missing))
     if not names or not failing.works_on(_requirements_with(failing.table, names)):
         return None
-    return Remedy(
-        "add-feature",
-        RemedyCost.METADATA,
-        f"add the missing features to the protocol: {', '.join(names)}",
-        features=names,
-        command=f"deltaproto plan-upgrade {TABLE} --enable {' '.join(names)}",
-    )
+    # No command: Delta Spark and Databricks refuse every statement on such a table.
+    ways = (f"{name} is missing from the protocol: {add_unlisted(name)}" for name in names)
+    return Remedy("add-feature", RemedyCost.METADATA, "; ".join(ways), features=names)
 
 
 def _give_row_ids_remedy(failing: _Failing) -> Remedy | None:
@@ -208,6 +205,9 @@ def _drop_features_remedy(failing: _Failing) -> Remedy | None:
     names = _find_droppable(table, failing.because)
     if not names or set(names) & known.catalog_only:
         return None
+    engine = _find_dropping_engine(table.protocol, names)
+    if engine is None:
+        return None
     drops = [feature_catalog.feature_record(name).drop for name in names]
     without = _requirements_without(table, names)
     if without is None or not failing.works_on(without):
@@ -217,8 +217,8 @@ def _drop_features_remedy(failing: _Failing) -> Remedy | None:
         text = f"drop the constraints, then {', '.join(names)}"
     if "columnMapping" in names and _is_clustered(table):
         text = f"ALTER TABLE … CLUSTER BY NONE (otherwise Delta 4.4 breaks the table), then {text}"
-    if not all(drop.delta_spark for drop in drops):
-        text += ", which only Databricks supports"
+    if engine:
+        text = f"with Databricks, {text}"
     if cost is RemedyCost.REWRITE:
         text += ", which rewrites data files"
     if any(drop.protects_history or drop.needs_truncate for drop in drops):
@@ -229,13 +229,38 @@ def _drop_features_remedy(failing: _Failing) -> Remedy | None:
             text += "; the history is truncated"
         else:
             text += "; checkpointProtection is left"
-    return Remedy(
-        "drop-feature",
-        cost,
-        text,
-        features=names,
-        command=f"deltaproto plan-downgrade {TABLE} --drop {' '.join(names)}{flags}",
-    )
+    command = None
+    if table.by_name or not feature_catalog.CATALOG_MANAGED & table.protocol.supported:
+        command = f"deltaproto plan-downgrade {TABLE} --drop {' '.join(names)}{flags}{engine}"
+    else:
+        text += "; use the table's catalog name"
+    return Remedy("drop-feature", cost, text, features=names, command=command)
+
+
+def _find_dropping_engine(protocol: Protocol, names: tuple[str, ...]) -> str | None:
+    """Return the option that selects an engine which can drop the features; empty for Delta Spark.
+
+    None if neither Delta Spark nor Databricks can, because each drops or supports only some of the
+    features, or a feature that a listed one requires is missing: both then refuse every statement.
+    """
+    listed = [feature_catalog.feature_record(name) for name in protocol.listed]
+    if any(
+        required not in protocol.supported
+        for record in listed
+        for required in feature_catalog.required_features(record.name)
+    ):
+        return None
+    drops = [feature_catalog.feature_record(name).drop for name in names]
+    on_spark = [record.since.delta_spark is not None for record in listed]
+    if all(on_spark) and all(drop.delta_spark for drop in drops):
+        return ""
+    # Which runtime supports some features of Delta Spark is not documented.
+    known = zip(on_spark, listed, strict=True)
+    if all(drop.databricks for drop in drops) and all(
+        spark or record.since.databricks for spark, record in known
+    ):
+        return " --engine databricks"
+    return None
 
 
 def _is_clustered(table: TableRequirements) -> bool:

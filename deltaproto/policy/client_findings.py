@@ -98,6 +98,11 @@ def _common_hint(judged: DeclaredVerdict) -> str | None:
 def _hint_for_table(judged: DeclaredVerdict, case: PolicyContext) -> str:
     """Return the hint if `_common_hint` has none."""
     needs = case.facts.needs
+    if needs.protocol.violations():
+        return (
+            "no known version works, and no statement can change a protocol that violates the "
+            f"spec: repair it first; deltaproto inspect {case.shell_name} shows what is wrong"
+        )
     if needs.by_name and _has_unseen_features(needs):
         place = quote_for_shell(case.facts.location)
         return (

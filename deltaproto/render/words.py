@@ -17,6 +17,7 @@ from deltaproto.protocol.protocol import Protocol
 DROP_MARKS = {
     " R": "R = dropping it rewrites data files",
     " H": "H = dropping it adds checkpointProtection or truncates history",
+    "DBR": "DBR = only Databricks Runtime can drop it, from this release on",
 }
 _MOST_NAMES = 12
 YES_NO = {True: "yes", False: "no", None: "?"}
@@ -51,7 +52,9 @@ def source(state: FeatureState) -> str:
 
 
 def droppable(feature: Feature, kept_by: tuple[str, ...] = ()) -> str:
-    """Return the first delta-spark that can drop the feature, with a mark for each cost.
+    """Return the first release that can drop the feature, with a mark for each cost.
+
+    That is a release of Delta Spark, or of Databricks Runtime if no Delta Spark can.
 
     Args:
         kept_by: features of the table that prevent the drop.
@@ -59,12 +62,15 @@ def droppable(feature: Feature, kept_by: tuple[str, ...] = ()) -> str:
     drop = feature.drop
     if feature.status is FeatureStatus.UNKNOWN:
         return "?"
-    if drop.delta_spark is None or kept_by:
+    since = drop.delta_spark
+    if since is None and drop.databricks is not None:
+        since = f"DBR {drop.databricks.removesuffix(' LTS')}"
+    if since is None or kept_by:
         return "never"
     marks = (" R" if drop.rewrites_data else "") + (
         " H" if drop.protects_history or drop.needs_truncate else ""
     )
-    return f"{drop.delta_spark}+{marks}"
+    return f"{since}+{marks}"
 
 
 def isolation(found: Isolation) -> str:

@@ -207,6 +207,50 @@ class TestDropping:
         assert remedy is not None
         assert remedy.features == ("rowTracking", "domainMetadata")
 
+    @pytest.mark.parametrize(
+        ("names", "dropped", "databricks"),
+        [
+            ({"checkConstraints"}, "checkConstraints", False),
+            ({"collations"}, "collations", True),
+            # Delta Spark cannot write the table, whatever is dropped.
+            ({"collations", "checkConstraints"}, "checkConstraints", True),
+        ],
+    )
+    def test_an_engine_that_can_drop_it_is_named(
+        self, names: set[str], dropped: str, databricks: bool
+    ) -> None:
+        carried = Protocol.carrying(names | {"rowTracking"})
+        made = writers(*carried.supported - {dropped})
+        remedy = of_kind(one(made, "", table(carried), APPEND), "drop-feature")
+        assert remedy is not None
+        assert remedy.features == (dropped,)
+        assert remedy.text.startswith("with Databricks, ") is databricks
+        assert (remedy.command or "").endswith(" --engine databricks") is databricks
+
+    def test_not_where_no_engine_drops_all_of_them(self) -> None:
+        needs = table(Protocol.carrying({"collations"}))
+        made = client([{"read": {"legacy": [1]}, "write": {"legacy": [2]}}], "none")
+        verdict = one(made, "", needs, APPEND)
+        assert verdict.because == ("collations", "domainMetadata")
+        assert of_kind(verdict, "drop-feature") is None
+
+    def test_not_where_a_required_feature_is_missing(self) -> None:
+        """Delta Spark and Databricks refuse every statement on such a table."""
+        names = ["rowTracking", "checkConstraints"]
+        verdict = one(writers("rowTracking"), "", table(protocol(1, 7, None, names)), APPEND)
+        assert of_kind(verdict, "drop-feature") is None
+
+    def test_a_managed_table_has_no_command_for_its_path(self) -> None:
+        needs = table(Protocol.carrying({"catalogManaged"}))
+        made = client([{"read": {"legacy": [1], "features": ["vacuumProtocolCheck"]}}], "none")
+        by_path = of_kind(one(made, "", needs), "drop-feature")
+        by_name = of_kind(one(made, "", needs._replace(by_name=True)), "drop-feature")
+        assert by_path is not None
+        assert by_name is not None
+        assert by_path.command is None
+        assert by_path.text.endswith("; use the table's catalog name")
+        assert (by_name.command or "").endswith("--drop catalogManaged --engine databricks")
+
     def test_not_while_another_feature_requires_it_for_ever(self) -> None:
         needs = table(Protocol.carrying({"clustering"}))
         verdict = one(writers("clustering"), "", needs, APPEND)
@@ -304,7 +348,9 @@ class TestCompleting:
         assert verdict.verdict is Verdict.REFUSED
         remedy = verdict.remedies[0]
         assert (remedy.kind, remedy.features) == ("add-feature", ("domainMetadata",))
-        assert remedy.command_for("t") == "deltaproto plan-upgrade t --enable domainMetadata"
+        # Delta Spark refuses every statement on such a table, so no plan can add the feature.
+        assert remedy.command is None
+        assert "add_feature(TableFeatures.DomainMetadata)" in remedy.text
 
     @pytest.mark.parametrize("names", [(), ("rowTracking",), ("domainMetadata",)])
     def test_not_where_it_does_not_help(self, names: tuple[str, ...]) -> None:

@@ -47,9 +47,11 @@ def check(subject: RuleContext) -> Iterator[Finding]:
 
 
 def _hint(state: FeatureState) -> str:
-    since = state.feature.drop.delta_spark
+    drop = state.feature.drop
     if state.kept_by:
         return f"keep it: {state.kept_by[0]} prevents its removal"
-    if since is None:
-        return "no delta-spark release can drop it; copy the table into a new one"
-    return f"DROP FEATURE removes it (delta-spark {since} or later)"
+    if drop.delta_spark is not None:
+        return f"DROP FEATURE removes it (delta-spark {drop.delta_spark} or later)"
+    if drop.databricks is not None:
+        return f"DROP FEATURE removes it (Databricks Runtime {drop.databricks} or later)"
+    return "no delta-spark release can drop it; copy the table into a new one"
