@@ -1,6 +1,6 @@
-"""Make real Delta tables with Spark, then look at them as a new user would.
+"""Create real Delta tables with Spark, then run the commands that a new user would run.
 
-`make demo` runs this. The tables are left under the scratch folder, to play with.
+`make demo` runs this. The tables stay in the scratch folder, so that you can try other commands.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ TABLES: dict[str, tuple[str, ...]] = {
 PLAN = ".plan.json"
 """hidden, so that `.demo/*` contains tables only"""
 LEFT = (PLAN, "plan.json", ".deltaproto")
-"""what a demo leaves beside its tables; the next one removes all of it, and nothing else"""
+"""what a demo writes beside its tables; the next one removes these, and nothing else"""
 ROWS = "insert into {t} select id, concat('c', id % 7), 1 + id from range(100)"
 COMMANDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("What protocol is this table on, and why?", ("inspect", "{root}/deletion_vectors")),
@@ -97,7 +97,7 @@ COMMANDS: tuple[tuple[str, tuple[str, ...]], ...] = (
         ("inspect", "--reader", "all", "{root}/clustered"),
     ),
     ("Everything at once", ("inspect", "{root}/everything")),
-    ("A legacy version pair implies features nobody uses", ("inspect", "{root}/legacy")),
+    ("A legacy version pair implies features that nothing uses", ("inspect", "{root}/legacy")),
     ("What DROP FEATURE leaves behind", ("inspect", "{root}/after_drop_feature")),
     ("Explain that finding", ("explain", "DP114")),
     ("Who changed its protocol, and why?", ("history", "{root}/after_drop_feature")),
@@ -115,15 +115,15 @@ COMMANDS: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
     (
-        "How does everybody get back in? The plan, step by step",
+        "How do the blocked clients regain access? The plan, step by step",
         ("plan-downgrade", "{root}/deletion_vectors", "--drop", "deletionVectors"),
     ),
     (
-        "What would row tracking bring, and would Trino still work?",
+        "What would row tracking change, and would Trino still work?",
         ("plan-upgrade", "{root}/plain", "--enable", "rowTracking", "--for-client", "trino@400"),
     ),
     (
-        "The same as a file, to be carried out",
+        "The same plan as a file, to be applied",
         (
             "plan-downgrade",
             "{root}/to_downgrade",
@@ -136,13 +136,13 @@ COMMANDS: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
     (
-        "Carry it out: the warning, the gates, each step verified",
+        "Apply it: the warning, the gates, each step verified",
         ("apply", f"{{root}}/{PLAN}", "--yes"),
     ),
-    ("Which writers would a change hit?", ("conflicts", "{root}/deletion_vectors")),
+    ("Which writers would a change affect?", ("conflicts", "{root}/deletion_vectors")),
     ("Who uses these tables, and for whom?", ("discover", "{root}")),
     ("Everything known about one feature", ("features", "columnMapping")),
-    ("Many tables for a script: JSON, here cut down to the protocols", ("inspect", "{all}")),
+    ("Many tables for a script: JSON, here only the protocols", ("inspect", "{all}")),
 )
 
 
@@ -150,9 +150,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--into", type=Path, default=Path(".demo"), help="scratch folder")
     root: Path = parser.parse_args().into
-    strange = sorted({each.name for each in root.glob("*")} - {*TABLES, *LEFT})
-    if strange:
-        print(f"error: {root} holds {strange[0]}\nhint: name a folder that is new", file=sys.stderr)
+    unexpected = sorted({each.name for each in root.glob("*")} - {*TABLES, *LEFT})
+    if unexpected:
+        hint = "pass a new folder with --into"
+        print(f"error: {root} contains {unexpected[0]}\nhint: {hint}", file=sys.stderr)
         return 2
     shutil.rmtree(root, ignore_errors=True)
     root.mkdir(parents=True)
@@ -169,11 +170,11 @@ def main() -> int:
 
 
 def make_tables(root: Path) -> None:
-    """Make every table, with real Spark."""
+    """Create all tables with Spark."""
     with timed("starting Spark (the first time it also fetches Delta's jars)"):
         spark = spark_session(SparkSettings())
     for name, statements in TABLES.items():
-        with timed(f"making {name}"):
+        with timed(f"creating {name}"):
             table = f"delta.`{(root / name).absolute()}`"
             for statement in statements:
                 spark.sql(statement.replace("{rows}", ROWS).format(t=table, orders=ORDERS))

@@ -1,7 +1,7 @@
 """A scan as a Spark job: for spark-submit, and for a Databricks job's Python task.
 
-The words are those of `deltaproto scan`; the session is the job's own. deltaproto must be installed
-where the executors run.
+The arguments are those of `deltaproto scan`, and the session is that of the job. deltaproto must
+also be installed on the executors.
 
     spark-submit --packages io.delta:delta-spark_4.2_2.13:4.4.0 \\
         --conf spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension \\
@@ -18,14 +18,14 @@ from pyspark.sql import SparkSession
 from deltaproto.cli.main import main
 
 
-def run(words: list[str]) -> int:
-    """Scan with the session of the job; the exit code of the command."""
+def run(arguments: list[str]) -> int:
+    """Scan with the session of the job, and return the exit code of the command."""
     SparkSession.builder.appName("deltaproto scan").getOrCreate()
-    return main(["scan", "--engine", "spark", "--no-progress", *words])
+    return main(["scan", "--engine", "spark", "--no-progress", *arguments])
 
 
 if __name__ == "__main__":
     code = run(sys.argv[1:])
-    # Databricks takes any SystemExit, even of 0, for a failure.
+    # Databricks treats any SystemExit, even with 0, as a failure.
     if code:
         sys.exit(code)

@@ -317,7 +317,7 @@ class TestSamples:
         words = [sys.executable, str(ROOT / "examples" / "demo.py"), "--into", str(tmp_path)]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         assert done.returncode == 2
-        assert "holds thesis.txt" in done.stderr
+        assert "contains thesis.txt" in done.stderr
         assert sorted(each.name for each in tmp_path.iterdir()) == ["plain", "thesis.txt"]
 
     def test_the_demo_makes_the_tables_that_readme_shows(self) -> None:

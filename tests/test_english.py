@@ -99,6 +99,10 @@ def prose(path: Path) -> Iterator[tuple[int, str]]:
     if path.suffix == ".py":
         yield from literals(ast.parse(text))
         return
+    if path.suffix == ".ipynb":
+        for cell in json.loads(text)["cells"]:
+            yield from enumerate(cell["source"], 1)
+        return
     if path.suffix == ".json":
         for number, line in enumerate(text.splitlines(), 1):
             if match := re.fullmatch(r'\s*"(?:description|title)": (".*"),?', line):
@@ -129,6 +133,7 @@ def found() -> dict[str, dict[str, list[str]]]:
         # The reference is made from docstrings and data.
         *(path for path in ROOT.glob("docs/**/*.md") if path.parent.name not in GENERATED),
         *ROOT.glob("policies/*"),
+        *ROOT.glob("examples/*.*"),
     ]
     places: dict[str, dict[str, list[str]]] = {}
     for path in sorted(files):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -394,3 +396,19 @@ class TestSites:
             assert site.get("trino") == own
             assert sorted(site.ids()) == sorted([own.id, *(n for n in IDS if n != "trino")])
             assert len(site.clients()) == len(IDS)
+
+
+def test_the_page_on_names_says_which_clients_have_a_version() -> None:
+    """The columns: a product, its names, and where to find the version."""
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "name-your-client.md"
+    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \| [^|]+ \|$", page.read_text("utf-8"), re.M)
+    catalog = ClientCatalog()
+    ids = {each.id for each in catalog.clients()}
+    names = [name for product, cell in rows for name in re.findall(r"`([\w-]+(?:@[\d.]+)?)`", cell)]
+    named = {name for name in names if name.partition("@")[0] in ids}
+    # The table of error messages has ids only.
+    messages = page.read_text("utf-8").partition("## From an error message")[2]
+    named -= set(re.findall(r"`([\w-]+)`", messages))
+    assert {"athena@3", "bigquery", "trino@476"} <= named
+    for name in named:
+        catalog.resolve(name)
