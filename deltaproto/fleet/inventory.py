@@ -27,7 +27,7 @@ from deltaproto.identity import user_cache_folder
 from deltaproto.interrupts import interruptible, map_in_threads, reader_pool
 from deltaproto.location import Location, LocationKind, locate
 from deltaproto.redaction import Redactor
-from deltaproto.tables.engine_errors import first_line, repeat_on_conflict
+from deltaproto.tables.engine_errors import first_line, is_disk_full, repeat_on_conflict
 from deltaproto.tables.storage.local import LOG_FOLDER
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 
 PARTITION = "scan_id"
+_CHECK_TABLE = "check its permissions, and that it is intact: it is a regular Delta table"
 _R = TypeVar("_R")
 
 
@@ -224,10 +225,9 @@ class InventoryTables:
             raise self._unwritable_error(name, error) from None
 
     def _unwritable_error(self, name: Inventory, error: BaseException) -> UsageError:
-        return UsageError(
-            f"cannot write the inventory's table {name}: {self._describe_error(error)}",
-            "check its permissions, and that it is intact: it is a regular Delta table",
-        )
+        cause = self._describe_error(error)
+        hint = "free some space" if is_disk_full(cause) else _CHECK_TABLE
+        return UsageError(f"cannot write the inventory's table {name}: {cause}", hint)
 
     def _open_or_create(self, name: Inventory) -> Any:
         table = self._table(name)
@@ -351,7 +351,7 @@ class InventoryTables:
             found = self._store_problem(name) or TableError(
                 ErrorCode.CORRUPT_LOG,
                 self._describe_error(error),
-                "check its permissions, and that it is intact: it is a regular Delta table",
+                _CHECK_TABLE,
             )
             message = f"cannot read the inventory's table {name}: {found.message}"
             raise TableError(ErrorCode(found.code), message, found.hint) from None

@@ -176,7 +176,7 @@ def _blocks(scan: ScanResult, after: Afterwards, inventory: str | None) -> Itera
         yield Paragraph((f"{same} since the last scan; --full reads all",))
     if limits := limits_in_words(*scan.selection):
         yield Paragraph((f"the search was limited by {limits}",))
-    yield from _errors(scan)
+    yield from _errors(scan, saved=inventory is not None)
     yield from (Callout(Tone.WARNING, (text,)) for text in (*scan.notes, *NOTICES))
     if tally.protocols:
         rows = {f"({r},{w})": count for (r, w), count in sorted(tally.protocols.items())}
@@ -199,7 +199,7 @@ def _blocks(scan: ScanResult, after: Afterwards, inventory: str | None) -> Itera
     yield Paragraph((saved if inventory else "nothing was saved: pass --inventory",), muted=True)
 
 
-def _errors(scan: ScanResult) -> Iterator[Block]:
+def _errors(scan: ScanResult, *, saved: bool) -> Iterator[Block]:
     tally = scan.tally
     if tally.errors:
         codes = ", ".join(f"{count:,} {code}" for code, count in largest_first(tally.errors))
@@ -210,7 +210,8 @@ def _errors(scan: ScanResult) -> Iterator[Block]:
         blocks: list[Block] = [FindingList(lines)]
         more = tally.errors.total() - len(tally.first_errors)
         if more:
-            text = f"and {more:,} more, in the table errors of the inventory"
+            where = ", in the table errors of the inventory" if saved else "; --inventory saves all"
+            text = f"and {more:,} more{where}"
             blocks.append(Paragraph((text,), muted=True))
         unread = counted(tally.errors.total(), "table or place", "tables or places")
         title = f"{unread} could not be read: {codes}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import sys
@@ -43,6 +44,11 @@ def first_line(error: BaseException) -> str:
     """Return the first line of an error's text, or its type's name."""
     lines = [line.strip() for line in _text(error).splitlines() if line.strip()]
     return lines[0] if lines else type(error).__name__
+
+
+def is_disk_full(message: str) -> bool:
+    """Return True if the message is about a full disk, or a full quota."""
+    return any(os.strerror(code) in message for code in (errno.ENOSPC, errno.EDQUOT))
 
 
 def _text(error: BaseException) -> str:

@@ -12,8 +12,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import pytest
 from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 
 from deltaproto.cli.main import main
 from tests.conftest import Ran
@@ -207,6 +209,31 @@ def test_mistakes_are_told(cli: Cli, tmp_path: Path, fleet: list[Path]) -> None:
     ran = cli("scan", str(tmp_path / "none"))
     # A long path moves the line breaks.
     assert (ran.code, "does not exist" in " ".join(ran.out.split())) == (3, True)
+
+
+def test_more_errors_are_where_they_are_saved(cli: Cli, tmp_path: Path) -> None:
+    for number in range(12):
+        (tmp_path / f"lake/{number}/_delta_log").mkdir(parents=True)
+    found = cli("scan", str(tmp_path / "lake"))
+    assert "and 2 more; --inventory saves all" in found.out
+    found = cli("scan", str(tmp_path / "lake"), "--inventory", str(tmp_path / "inventory"))
+    assert "and 2 more, in the table errors of the inventory" in found.out
+
+
+def test_a_full_disk_needs_space(
+    cli: Cli, fleet: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The message is that of deltalake 1.6.6 on a file system of 300 KiB."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise DeltaError(
+            "Failed to parse parquet: External: Generic LocalFileSystem error: Unable to copy "
+            "data to file: No space left on device (os error 28)"
+        )
+
+    monkeypatch.setattr(deltalake, "write_deltalake", fail)
+    ran = cli("scan", str(fleet[0]), "--inventory", str(tmp_path / "inventory"))
+    assert (ran.code, "hint: free some space\n" in ran.err) == (2, True)
 
 
 def test_the_exit_code_follows_the_findings(cli: Cli, tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def load_policy(path: str, *, rules: Collection[str], today: datetime.date) -> P
 def _parse_policy(root: Node, path: str, rules: Collection[str], today: datetime.date) -> Policy:
     _check_version(root)
     faults, policy = Faults(), Policy(source=path)
-    profiles: settings.Profiles = {}
+    profiles: settings.Profiles | None = {}
     named: list[tuple[str, Position]] = []
     # Profiles first: patterns name them, in any order.
     pairs = sorted(reader.read_pairs(root), key=lambda pair: pair[0].text != _PROFILES)
@@ -71,6 +71,7 @@ def _parse_policy(root: Node, path: str, rules: Collection[str], today: datetime
         with faults.catching():
             reader.require_known_key(key, _FIELDS)
             if key.text == _PROFILES:
+                profiles = None
                 profiles = settings.parse_profiles(node, rules)
                 named = [(name.text, name.position) for name, _ in reader.read_pairs(node)]
             elif key.text == "tables":

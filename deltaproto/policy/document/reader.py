@@ -80,7 +80,7 @@ def nearest_hint(name: str, known: Collection[str], otherwise: str = "check the 
     near = difflib.get_close_matches(name.casefold()[:MAX_QUOTED], folded, n=1, cutoff=0.6)
     if near:
         return f'did you mean "{folded[near[0]]}"?'
-    return f"known names: {', '.join(known)}" if len(folded) <= _LISTED else otherwise
+    return f"known names: {', '.join(known)}" if 0 < len(folded) <= _LISTED else otherwise
 
 
 def read_text(node: Node, wanted: str = "text", *, prose: bool = False) -> str:

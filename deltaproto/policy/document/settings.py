@@ -46,9 +46,12 @@ def parse_profiles(node: Node, rules: Collection[str]) -> Profiles:
 
 
 def parse_table_entries(
-    node: Node, rules: Collection[str], profiles: Profiles
+    node: Node, rules: Collection[str], profiles: Profiles | None
 ) -> tuple[TableEntry, ...]:
     """Parse the table patterns of a policy, in file order; a profile precedes the pattern's own.
+
+    Args:
+        profiles: None if they have errors, so that the names of profiles are not looked up.
 
     Raises:
         Fault: a pattern or setting is invalid, or a profile does not exist.
@@ -59,7 +62,7 @@ def parse_table_entries(
 
 
 def _parse_entries(
-    key: Scalar, value: Node, rules: Collection[str], profiles: Profiles
+    key: Scalar, value: Node, rules: Collection[str], profiles: Profiles | None
 ) -> list[TableEntry]:
     faults, found = Faults(), list[TableEntry]()
     read = ""
@@ -68,9 +71,11 @@ def _parse_entries(
     with faults.catching():
         values = reader.read_fields(value, (_PROFILE, *_SETTINGS))
         node = values.pop(_PROFILE, None)
-        if node is not None:
+        if node is not None and profiles is not None:
             with faults.catching():
-                name = reader.read_choice(node, sorted(profiles), "profile")
+                name = reader.read_choice(
+                    node, sorted(profiles), "profile", "define it in profiles"
+                )
                 found.append(TableEntry(read, profiles[name], node.position, name))
         found.append(TableEntry(read, _parse_settings(values, rules), key.position))
     faults.check()

@@ -113,3 +113,15 @@ def test_a_profile_does_not_inherit(load: Load) -> None:
     with pytest.raises(PolicyError) as caught:
         load("profiles: {a: {profile: b}, b: {history: keep}}\n")
     assert 'unknown key "profile"' in caught.value.message
+
+
+def test_a_missing_profile_is_defined_in_profiles(load: Load) -> None:
+    with pytest.raises(PolicyError) as caught:
+        load('tables: {"g.*": {profile: gold}}\n')
+    assert caught.value.hint == "define it in profiles"
+
+
+def test_a_profile_with_an_error_is_not_unknown_as_well(load: Load) -> None:
+    with pytest.raises(PolicyError) as caught:
+        load('tables: {"g.*": {profile: gold}}\nprofiles: {gold: {max_reader_version: none}}\n')
+    assert "unknown profile" not in f"{caught.value.message} {caught.value.hint}"
