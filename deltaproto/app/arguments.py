@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from types import MappingProxyType
+from types import MappingProxyType, UnionType
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
+from deltaproto.counts import counted
 from deltaproto.errors import UsageError
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.tables.spark_connect import validate_remote
@@ -89,6 +90,59 @@ def require_texts(texts: Sequence[str], name: str) -> tuple[str, ...]:
     if isinstance(texts, str):
         raise UsageError(f"{name} is a single string", f"pass a list: {name}=[{texts!r}]")
     return tuple(texts)
+
+
+def require_type(value: object, kind: type | UnionType, name: str, example: str) -> None:
+    """Refuse a value of another type, for callers without a type checker.
+
+    Raises:
+        UsageError: for a value that is neither None nor of this type.
+    """
+    if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+        raise UsageError(f"{name} is of the type {type(value).__name__}", f"pass {example}")
+
+
+def require_text_values(values: Mapping[str, str], name: str) -> Mapping[str, str]:
+    """Return a mapping whose values are texts.
+
+    Raises:
+        UsageError: for another value, such as True instead of "true".
+    """
+    for key, value in values.items():
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        require_type(value, str, f"{name}: the value of {key}", f'a text: "{text}"')
+    return values
+
+
+def require_version_pair(pair: tuple[int, int] | None, name: str) -> tuple[int, int] | None:
+    """Return a reader and a writer version.
+
+    Raises:
+        UsageError: for anything else, or for versions that Delta does not have.
+    """
+    from deltaproto.plan_inputs.parse_goal import validate_version_pair
+
+    if pair is None:
+        return None
+    example = f"the reader and the writer version: {name}=(3, 7)"
+    require_type(pair, tuple, name, example)
+    if len(pair) != 2:
+        raise UsageError(f"{name} has {counted(len(pair), 'version')}, not 2", f"pass {example}")
+    for version in pair:
+        require_type(version, int, f"a version of {name}", example)
+    return validate_version_pair(*pair)
+
+
+def require_ranges(limits: Mapping[str, int], **numbers: float | None) -> None:
+    """Refuse numbers that are neither None nor above 0 and at most their limit.
+
+    Raises:
+        UsageError: for a number outside its range.
+    """
+    for name, value in numbers.items():
+        require_type(value, int | float, name, "a number")
+        if value is not None and not 0 < value <= limits[name]:
+            raise UsageError(f"{name} is {value}", f"pass a number above 0, at most {limits[name]}")
 
 
 def parse_choice(choices: type[_Choice], text: str, name: str) -> _Choice:

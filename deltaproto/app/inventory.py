@@ -10,7 +10,13 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Self
 
-from deltaproto.app.arguments import NONE, connection_options, parse_choice, require_texts
+from deltaproto.app.arguments import (
+    NONE,
+    connection_options,
+    parse_choice,
+    require_texts,
+    require_type,
+)
 from deltaproto.app.checking import CheckResults, load_checks
 from deltaproto.app.drifting import Drift
 from deltaproto.app.forecasting import Forecast
@@ -209,6 +215,8 @@ class Inventory:
         from deltaproto.fleet.drift.attribution import CommitAttributor
         from deltaproto.fleet.scan_history import find_scan, newest_scan
 
+        for name, value in (("since", since), ("until", until)):
+            require_type(value, str, name, "a scan id or a time as text: 2026-11-01T08:00Z")
         reader = self._open()
         scans = reader.scans()
         later = find_scan(scans, until) if until else newest_scan(scans)

@@ -13,7 +13,9 @@ from deltaproto.app.arguments import (
     TableSource,
     connection_options,
     parse_choice,
+    require_text_values,
     require_texts,
+    require_version_pair,
     table_name,
 )
 from deltaproto.app.plan import Plan
@@ -78,7 +80,6 @@ def plan_upgrade(
         parse_features_to_enable,
         read_script,
         validate_properties_to_set,
-        validate_version_pair,
     )
     from deltaproto.plan_inputs.planners import upgrade_planner
     from deltaproto.planning.request import UpgradeRequest
@@ -89,8 +90,8 @@ def plan_upgrade(
         enable=parse_features_to_enable(
             require_texts(enable, "enable"), require_texts(cluster_by, "cluster_by"), "enable"
         ),
-        set=validate_properties_to_set(set, "set"),
-        to=None if to is None else validate_version_pair(*to),
+        set=validate_properties_to_set(require_text_values(set, "set"), "set"),
+        to=require_version_pair(to, "to"),
         isolation=isolation,
         statements=tuple(each for text in require_texts(sql, "sql") for each in read_script(text)),
     )
@@ -153,7 +154,7 @@ def plan_downgrade(
         UsageError: for no goal or several, and for an invalid request.
         TableError: when the table cannot be read, or its protocol violates the spec.
     """
-    from deltaproto.plan_inputs.parse_goal import parse_feature_names, validate_version_pair
+    from deltaproto.plan_inputs.parse_goal import parse_feature_names
     from deltaproto.plan_inputs.planners import client_downgrade_planner, downgrade_planner
     from deltaproto.planning.downgrade import DowngradeRequest
     from deltaproto.planning.search.goals import HistoryChoice
@@ -166,7 +167,7 @@ def plan_downgrade(
         lowest=lowest,
         include_enabled=include_enabled,
         drop=parse_feature_names(require_texts(drop, "drop"), "drop"),
-        to=None if to is None else validate_version_pair(*to),
+        to=require_version_pair(to, "to"),
         history=None if history is None else parse_choice(HistoryChoice, history, "history"),
         rewrite=rewrite,
     )

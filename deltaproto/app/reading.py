@@ -7,7 +7,14 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from deltaproto.app.arguments import NONE, TableSource, connection_options, parse_choice, table_name
+from deltaproto.app.arguments import (
+    NONE,
+    TableSource,
+    connection_options,
+    parse_choice,
+    require_type,
+    table_name,
+)
 from deltaproto.app.result import Result, findings_failure, show_in_notebooks
 from deltaproto.conflicts.operation import Cell
 from deltaproto.conflicts.query import (
@@ -218,6 +225,7 @@ def inspect_table(
         UsageError: for an invalid request for this table.
         TableError: when the table cannot be read; `code` is the reason.
     """
+    require_type(version, int, "version", "a number")
     request = ReadRequest(
         reader=parse_choice(ReaderChoice, reader, "reader"),
         version=version,
@@ -269,6 +277,7 @@ def history(
     if limit is not None and limit < 1:
         raise UsageError(f"limit {limit} is less than 1", "leave it out to read all events")
     by = connection_options(table, storage_options, spark_remote, spark_conf)
+    require_type(since, datetime, "since", "a datetime.datetime")
     start = None if since is None else since if since.tzinfo else since.replace(tzinfo=UTC)
     name = table_name(table)
     found = table_history(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from deltaproto.app.arguments import NONE, connection_options, require_texts
+from deltaproto.app.arguments import NONE, connection_options, require_ranges, require_texts
 from deltaproto.app.inventory import Inventory, with_spark
 from deltaproto.app.result import Result
 from deltaproto.counts import counted
@@ -23,6 +23,7 @@ from deltaproto.fleet.discovery import DiscoverySource, list_session_catalogs
 from deltaproto.fleet.inventory import open_inventory_tables
 from deltaproto.fleet.scan import ScanRequest, run_scan
 from deltaproto.fleet.scan import ScanResult as _ScanResult
+from deltaproto.fleet.settings_file import NUMBER_LIMITS
 from deltaproto.policy.finding import Severity
 from deltaproto.protocol.table_state import SparkSettings
 
@@ -163,6 +164,7 @@ def scan(
     wanted = require_texts(catalogs, "catalogs")
     if not (places or lists or wanted):
         raise UsageError("nothing to scan", "pass roots, lists or catalogs")
+    require_ranges(NUMBER_LIMITS, parallel=parallel, timeout=timeout)
     where = None if inventory is None else os.fspath(inventory)
     if resume and where is None:
         raise UsageError("resume needs inventory", "pass the inventory of the scan to resume")
@@ -177,8 +179,7 @@ def scan(
         allow_empty,
     )
     opened = None if where is None else open_inventory_tables(where, by.storage_options)
-    request = ScanRequest(source, by.storage_options, opened, parallel, timeout, resume)
-    request = request._replace(full=full)
+    request = ScanRequest(source, by.storage_options, opened, parallel, timeout, resume, full=full)
     done = _run(request, spark if with_spark(engine) else None, on_progress)
     if where is None:
         return ScanResult(done, None)

@@ -43,7 +43,7 @@ def inspect_table(table: str, request: ReadRequest) -> Inspection | Unreadable:
         UsageError: for an invalid request for this table.
     """
     if request.version is not None and request.version < 0:
-        raise UsageError(f"--version {request.version} is negative", "versions start at 0")
+        raise UsageError(f"version {request.version} is negative", "versions start at 0")
     if request.version is not None and request.reader is ReaderChoice.SPARK:
         raise UsageError(
             "Spark's SQL shows the protocol of the newest version only",

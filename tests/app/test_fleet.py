@@ -7,6 +7,7 @@ import logging
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -187,6 +188,11 @@ class TestInventory:
         with pytest.raises(ResultError) as failed:
             drift.raise_for_status()
         assert int(failed.value.exit_code) == 1
+
+    def test_drift_since_a_time_needs_it_as_text(self, inventory: Inventory) -> None:
+        since: Any = datetime(2026, 11, 1)
+        with pytest.raises(UsageError, match="since is of the type datetime"):
+            inventory.drift(since=since)
 
     def test_drift_of_a_part_of_the_scans_is_incomplete(
         self, cli: Cli, lake: Path, inventory: Inventory

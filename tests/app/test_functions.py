@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +146,19 @@ def test_an_upgrade(cli: Cli, table: str, named: dict[str, Any], words: tuple[st
     [
         (lambda t: deltaproto.inspect_table(t, reader="hive"), 'reader: unknown "hive"'),
         (lambda t: deltaproto.inspect_table(t, version=-1), "is negative"),
+        (lambda t: deltaproto.inspect_table(t, version="1"), "version is of the type str"),
+        (lambda t: deltaproto.history(t, since="2026-11-01"), "since is of the type str"),
+        (lambda t: deltaproto.history(t, since=date(2026, 11, 1)), "pass a datetime.datetime"),
+        (
+            lambda t: deltaproto.plan_upgrade(t, set={"delta.appendOnly": True}),
+            'the value of delta.appendOnly is of the type bool\nhint: pass a text: "true"',
+        ),
+        (lambda t: deltaproto.plan_upgrade(t, set={"delta.checkpointInterval": 9}), '"9"'),
+        (lambda t: deltaproto.plan_upgrade(t, to="3,7"), "the reader and the writer version"),
+        (lambda t: deltaproto.plan_upgrade(t, to=(3,)), "to has 1 version, not 2"),
+        (lambda t: deltaproto.plan_upgrade(t, to=("3", "7")), "a version of to is of the type str"),
+        (lambda t: deltaproto.scan(t, parallel=0), "parallel is 0"),
+        (lambda t: deltaproto.scan(t, timeout=-1), "timeout is -1"),
         (lambda t: deltaproto.check(t), "nothing to check against"),
         (lambda t: deltaproto.check(t, clients="trino@452"), "clients is a single string"),
         (lambda t: deltaproto.check(t, clients=["trin@452"]), "trin"),
