@@ -134,6 +134,8 @@ def found() -> dict[str, dict[str, list[str]]]:
         *(path for path in ROOT.glob("docs/**/*.md") if path.parent.name not in GENERATED),
         *ROOT.glob("policies/*"),
         *ROOT.glob("examples/*.*"),
+        ROOT / "action.yml",
+        ROOT / ".pre-commit-hooks.yaml",
     ]
     places: dict[str, dict[str, list[str]]] = {}
     for path in sorted(files):

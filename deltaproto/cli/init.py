@@ -114,7 +114,7 @@ def _write_settings(values: Mapping[str, Any], storage: Mapping[str, str]) -> st
 def _refuse_other_settings(values: Mapping[str, Any]) -> None:
     """Refuse values that differ from the settings file; they may come from variables."""
     settings = read_settings(SETTINGS_FILE, os.environ)
-    hint = "edit it, or run deltaproto init without options"
+    hint = "edit it, or run deltaproto init without arguments and options"
     if values["roots"]:
         raise UsageError(f"{SETTINGS_FILE} already exists", hint)
     for name in ("inventory", "policy"):
