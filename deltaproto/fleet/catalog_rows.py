@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deltaproto.fleet.catalog_entries import CatalogEntries
-from deltaproto.fleet.discovered import PlaceKind, SkippedPlaces
+from deltaproto.fleet.discovered import FolderLinks, PlaceKind, SkippedPlaces
 from deltaproto.fleet.rows_builder import arrow_array
 from deltaproto.fleet.schemas import OTHER_NAMES
+from deltaproto.location import locate
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -88,17 +89,18 @@ def _text(value: object) -> str | None:
     return None if value is None else str(value).encode("utf-8", "backslashreplace").decode()
 
 
-def with_all_names(batch: pa.RecordBatch, entries: CatalogEntries) -> pa.RecordBatch:
+def with_all_names(
+    batch: pa.RecordBatch, entries: CatalogEntries, links: FolderLinks
+) -> pa.RecordBatch:
     """Return staged rows with the preferred name of each table, and its other names."""
     import pyarrow as pa
 
-    if not entries:
+    if not entries and not links:
         return batch
-    several = [
-        names if len(names := entries.names(location)) > 1 else ()
-        for location in batch.column("location").to_pylist()
-    ]
-    if not any(several):
+    places = batch.column("location").to_pylist()
+    several = [names if len(names := entries.names(place)) > 1 else () for place in places]
+    linked = [_paths_through(links, place) for place in places]
+    if not any(several) and not any(linked):
         return batch
     tables = [
         names[0] if names else table
@@ -106,7 +108,9 @@ def with_all_names(batch: pa.RecordBatch, entries: CatalogEntries) -> pa.RecordB
     ]
     columns: dict[str, list[Any]] = {
         "table": tables,
-        OTHER_NAMES: [[*names[1:]] or None for names in several],
+        OTHER_NAMES: [
+            [*names[1:], *paths] or None for names, paths in zip(several, linked, strict=True)
+        ],
     }
     return pa.RecordBatch.from_arrays(
         [
@@ -115,3 +119,12 @@ def with_all_names(batch: pa.RecordBatch, entries: CatalogEntries) -> pa.RecordB
         ],
         schema=batch.schema,
     )
+
+
+def _paths_through(links: FolderLinks, location: str) -> list[str]:
+    """Return the further paths of a location that Arrow can store."""
+    if not links or not location.startswith("file:"):
+        return []
+    path = locate(location).path
+    others = [] if path is None else links.other_paths(path)
+    return [other for other in others if other.isprintable()]

@@ -172,6 +172,40 @@ class UnsearchedPlaces(NamedTuple):
         return _describe(self.kind, self.number, self.first)
 
 
+class FolderLinks:
+    """Links to folders that a walk found: further paths of the tables in these folders."""
+
+    def __init__(self) -> None:
+        self._links: dict[str, list[str]] = {}
+        """paths of links, by the folder that they lead to"""
+
+    def __bool__(self) -> bool:
+        return bool(self._links)
+
+    def add(self, link: str, target: str) -> None:
+        """Add a link, unless it leads to a folder that contains it: such paths never end."""
+        if not link.startswith(f"{target.rstrip('/')}/"):
+            self._links.setdefault(target, []).append(link)
+
+    def other_paths(self, path: str) -> list[str]:
+        """Return the paths through links of the folder at a real path, sorted, 20 at most."""
+        found, pending = {path}, [path]
+        while pending and len(found) <= _MOST_PATHS:
+            whole = pending.pop(0)
+            folder = whole
+            while folder:
+                for link in self._links.get(folder, ()):
+                    other = f"{link}{whole[len(folder) :]}"
+                    if other not in found:
+                        found.add(other)
+                        pending.append(other)
+                folder = folder.rpartition("/")[0]
+        return sorted(found - {path})[:_MOST_PATHS]
+
+
+_MOST_PATHS = 20
+
+
 class SkippedPlaces:
     """Counts special places, and keeps the first by name of each kind.
 
@@ -179,6 +213,7 @@ class SkippedPlaces:
     """
 
     def __init__(self) -> None:
+        self.links = FolderLinks()
         self._own: str | None = None
         self._counts: Counter[PlaceKind] = Counter()
         self._first: dict[PlaceKind, str] = {}

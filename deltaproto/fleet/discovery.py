@@ -12,6 +12,7 @@ from deltaproto.fleet.catalog_entries import CatalogEntries
 from deltaproto.fleet.catalog_places import CATALOG_PREFIX
 from deltaproto.fleet.discovered import (
     DiscoveredTable,
+    FolderLinks,
     FolderSelection,
     SkippedPlaces,
     UnreadablePlace,
@@ -103,16 +104,16 @@ def discover_tables(
     entries = CatalogEntries() if entries is None else entries
     # Named tables first: a location found again later keeps its name.
     listed = [_resolve_links(each) for each in source.from_catalogs(entries)]
-    for entry in (entry for path in source.lists for entry in _read_table_list(path)):
+    chosen, skipped = source.selection, SkippedPlaces() if skipped is None else skipped
+    for entry in _read_table_lists(source.lists, skipped.links):
         if isinstance(entry, Location):
             catalogs.append(entry)
         else:
             listed.append(entry)
     seen: set[str] = set()
     own = _inventory_folder(source)
-    chosen, skipped = source.selection, SkippedPlaces() if skipped is None else skipped
     skipped.leave_out(own)
-    on_disk = [_real_location(root) for root in roots if root.path is not None]
+    on_disk = [_real_location(root, skipped.links) for root in roots if root.path is not None]
     apart = (
         {normalize_location(root.uri) for root in roots if root.path is None}
         if chosen.flat
@@ -183,7 +184,16 @@ def _locate_root(text: str) -> Location:
     return location
 
 
-def _read_table_list(path: str) -> Iterator[DiscoveredTable | UnreadablePlace | Location]:
+def _read_table_lists(
+    paths: Iterable[str], links: FolderLinks
+) -> Iterator[DiscoveredTable | UnreadablePlace | Location]:
+    for path in paths:
+        yield from _read_table_list(path, links)
+
+
+def _read_table_list(
+    path: str, links: FolderLinks
+) -> Iterator[DiscoveredTable | UnreadablePlace | Location]:
     """Yield the tables of a list; a name in a catalog that has a URL is yielded as its address."""
     try:
         with open_input(path) as file:
@@ -206,7 +216,7 @@ def _read_table_list(path: str) -> Iterator[DiscoveredTable | UnreadablePlace | 
         elif location.kind is LocationKind.CATALOG:
             yield location
         else:
-            yield DiscoveredTable(line, _real_location(location))
+            yield DiscoveredTable(line, _real_location(location, links))
 
 
 def _resolve_links(each: DiscoveredTable | UnreadablePlace) -> DiscoveredTable | UnreadablePlace:
@@ -223,9 +233,14 @@ def _is_remote(each: DiscoveredTable | UnreadablePlace) -> bool:
     return isinstance(each, DiscoveredTable) and "://" in each.location
 
 
-def _real_location(location: Location) -> str:
-    """Return the path with links resolved, or the URI."""
-    return location.uri if location.path is None else os.path.realpath(location.path)
+def _real_location(location: Location, links: FolderLinks | None = None) -> str:
+    """Return the path with links resolved, or the URI; `links` keeps the other path."""
+    if location.path is None:
+        return location.uri
+    real, path = os.path.realpath(location.path), os.path.abspath(location.path)
+    if links is not None and real != path:
+        links.add(path, real)
+    return real
 
 
 def _deduplicate(

@@ -223,6 +223,7 @@ class _Walk:
             partition = in_table and "=" in name
             if link:
                 link_path, folder = folder, _target(folder)
+                self._skipped.links.add(link_path, folder)
                 if not _below(folder, self._roots):
                     self._skipped.add(PlaceKind.OUTSIDE, link_path, f"{link_path} -> {folder}")
             start = self._starts.get(folder)

@@ -59,7 +59,7 @@ class TableRow(NamedTuple):
     verdicts: tuple[ClientAccessVerdict, ...]
     complete: bool
     other_names: tuple[str, ...] = ()
-    """further catalog names of the location"""
+    """further names of the location, in catalogs and through links"""
 
 
 class UnreadableRow(NamedTuple):

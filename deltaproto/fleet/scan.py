@@ -27,6 +27,7 @@ from deltaproto.fleet.catalog_rows import (
 )
 from deltaproto.fleet.discovered import (
     DiscoveredTable,
+    FolderLinks,
     FolderSelection,
     PlaceKind,
     SkippedPlaces,
@@ -128,7 +129,7 @@ def run_scan(request: ScanRequest, progress: ScanProgress) -> ScanResult:
         if request.inventory is not None:
             row = scan_row(request, staging.scan_id, tally, skipped, began, seconds, engine="local")
             request.inventory.add(
-                row, lambda name: _unnested_rows(staging, name, entries, compared)
+                row, lambda name: _unnested_rows(staging, name, entries, skipped.links, compared)
             )
         staging.remove()
         return ScanResult(
@@ -232,10 +233,14 @@ def _partition_columns(staging: Staging) -> Iterator[tuple[str, list[str] | None
 
 
 def _unnested_rows(
-    staging: Staging, name: Inventory, entries: CatalogEntries, compared: Sequence[CatalogFinding]
+    staging: Staging,
+    name: Inventory,
+    entries: CatalogEntries,
+    links: FolderLinks,
+    compared: Sequence[CatalogFinding],
 ) -> Iterator[pa.RecordBatch]:
     for batch in staging.batches():
-        rows = unnest_rows(with_all_names(batch, entries), name)
+        rows = unnest_rows(with_all_names(batch, entries, links), name)
         if rows.num_rows:
             yield rows
     if name is Inventory.FINDINGS and compared:

@@ -109,7 +109,7 @@ CATALOG_COLUMNS = ("catalog", "table_type", "columns_digest")
 number of columns in its log with digests of their names and types; null for a table that was not
 found through a catalog; older inventories lack them"""
 OTHER_NAMES = "other_names"
-"""the column of `tables` and `errors` with further catalog names of a location; if there are none,
+"""the column of `tables` and `errors` with further names of a location; if there are none,
 null in `tables` and an empty list in `errors`; older inventories lack it"""
 CATALOG_RULES = "DP5"
 """the first letters of the rules that compare tables with the entries of catalogs"""

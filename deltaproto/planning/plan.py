@@ -278,7 +278,7 @@ class Plan(NamedTuple):
     whose access changes
     """
     other_names: tuple[str, ...] = ()
-    """further catalog names of the table, which patterns of a policy match, too"""
+    """further names of the table in catalogs and through links, which patterns of a policy match"""
 
     @property
     def features_added(self) -> tuple[str, ...]:

@@ -53,7 +53,7 @@ def assign_waves(
     Within and across waves, cheaper plans come first; equal plans are in order of location.
 
     Args:
-        other_names: further catalog names of tables, by plan id.
+        other_names: further names of tables, by plan id.
     """
     ordered = sorted(planned, key=lambda each: (each[1], each[0].location, each[0].plan_id))
     canaries: list[RolloutTable] = []

@@ -65,7 +65,7 @@ class TableFacts(NamedTuple):
     type: str | None = None
     """type of the table in that catalog; None: not known"""
     other_names: tuple[str, ...] = ()
-    """further catalog names of its location"""
+    """further names of its location, in catalogs and through links"""
 
     @property
     def protocol(self) -> Protocol:

@@ -56,7 +56,7 @@ class TableCheck(NamedTuple):
     fixed: int = 0
     """number of findings in the saved check that this table no longer has"""
     other_names: tuple[str, ...] = ()
-    """further catalog names of its location"""
+    """further names of its location, in catalogs and through links"""
     of_input: bool = False
     """True for an inventory or a file that could not be read; `table` is then its name"""
 

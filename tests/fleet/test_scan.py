@@ -21,6 +21,7 @@ from deltaproto.cli.main import main
 from tests.conftest import Ran
 from tests.fleet.fleets import make_fleet
 from tests.support.contract import validate
+from tests.support.logs import Log, commit_info, metadata, protocol
 
 pytestmark = pytest.mark.rotating
 
@@ -237,8 +238,6 @@ def test_a_full_disk_needs_space(
 
 
 def test_the_exit_code_follows_the_findings(cli: Cli, tmp_path: Path) -> None:
-    from tests.support.logs import Log, commit_info, metadata, protocol
-
     need = metadata({"delta.enableDeletionVectors": "true"})
     Log(tmp_path / "r" / "t").commit(0, commit_info(), protocol(1, 2), need)
     assert cli("scan", str(tmp_path / "r")).code == 1
@@ -323,3 +322,28 @@ def test_an_inventory_needs_a_path_in_utf8(cli: Callable[..., Ran], command: str
     ran = cli(command, *words.get(command, ("\udcff",)), "--format", "json")
     assert ran.code == 2
     assert "of the inventory is not UTF-8" in ran.err
+
+
+@pytest.mark.parametrize("how", ["root", "linked root", "list"])
+def test_patterns_match_the_paths_of_links(cli: Cli, tmp_path: Path, how: str) -> None:
+    """`check` of the link's path found it, and `check` of the inventory said that it complies."""
+    lake, policy = tmp_path / "lake", tmp_path / "policy.yaml"
+    log = Log(lake / "a" / "orders")
+    log.commit(0, commit_info(), protocol(1, 2), metadata())
+    (lake / "gold").symlink_to(lake / "a")
+    name = str(lake / "gold" / "orders")
+    policy.write_text('policy_version: 1\ntables: {"gold/*": {forbid_features: [invariants]}}\n')
+    (tmp_path / "tables.txt").write_text(name)
+    source = {
+        "root": [str(lake)],
+        "linked root": [str(lake / "gold")],
+        "list": ["--list", str(tmp_path / "tables.txt")],
+    }[how]
+    inventory = str(tmp_path / "inventory")
+    for _ in range(2):  # the second scan does not read the table again
+        assert cli("scan", *source, "--inventory", inventory).code == 0
+        ran = cli("check", inventory, "--policy", str(policy), "--format", "json")
+        one = cli("check", name, "--policy", str(policy), "--format", "json")
+        assert (ran.code, one.code) == (1, 1)
+        assert [each["rule"] for each in ran.json["findings"]] == ["DP205"]
+        assert ran.json["tables"][0]["other_names"] == [name]

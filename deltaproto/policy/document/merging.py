@@ -75,7 +75,7 @@ def settings_for(
     Args:
         table: the name given by the user.
         location: its absolute URI or path; None: unknown.
-        others: further catalog names of the location.
+        others: further names of the location, in catalogs and through links.
     """
     names = TableNames(table, location, others=others)
     return merge_settings(policy, find_matching(policy, names)).settings

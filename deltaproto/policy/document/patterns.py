@@ -40,7 +40,7 @@ class TableNames:
         table: the name given by the user.
         location: its absolute URI or path; None if unknown.
         folders: cache of resolved folder paths; extended here.
-        others: further catalog names of the location.
+        others: further names of the location, in catalogs and through links.
     """
 
     def __init__(
@@ -57,11 +57,14 @@ class TableNames:
             named if location is None and _is_path(named, None) else location or ""
         )
         self._by_path = _is_path(named, where)
-        names = others if self._by_path else (table, *others)
+        others = tuple(others)
+        paths = [normalize_location(other) for other in others if other.startswith("/")]
+        named_so = (other for other in others if not other.startswith("/"))
+        names = named_so if self._by_path else (table, *named_so)
         self._names = tuple(_join_name(_normalize_unicode(name)) for name in names)
         real = _resolve_links(where, folders)
         self._places = tuple(
-            dict.fromkeys(map(_normalize_unicode, (where, real, *_owners_of_log(real))))
+            dict.fromkeys(map(_normalize_unicode, (where, real, *_owners_of_log(real), *paths)))
         )
 
     def match(self, pattern: str) -> bool:
