@@ -16,8 +16,11 @@ from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.redaction import Redactor
 from deltaproto.sql.quoting import has_variable
 from deltaproto.tables.engine_errors import (
+    LOST_HINT,
     first_line,
     is_connection_lost,
+    lost_cause,
+    lost_engine_error,
     spark_message,
     spark_root_cause,
 )
@@ -112,15 +115,17 @@ class StatementRunner:
             EngineError: when it does not respond.
         """
         try:
-            rows = self._session.sql("SET").collect()
-            spark = str(self._session.version)
+            return self._facts()
         except Exception as error:
-            if is_connection_lost(spark_message(error)):
+            lost = is_connection_lost(spark_message(error))
+            if lost:
                 stop_retrying(self._session)
-            raise EngineError(
-                f"Spark does not respond: {Redactor()(first_line(error))}",
-                "start it and run again",
-            ) from None
+            cause = lost_cause(error) if lost else first_line(error)
+            raise EngineError(f"Spark does not respond: {Redactor()(cause)}", LOST_HINT) from None
+
+    def _facts(self) -> EngineFacts:
+        rows = self._session.sql("SET").collect()
+        spark = str(self._session.version)
         conf = {str(row[0]): str(row[1]) for row in rows}
         runtime = self._session.conf.get(DATABRICKS_RUNTIME, None)
         if runtime:
@@ -148,6 +153,9 @@ class StatementRunner:
         except EngineError:
             raise
         except Exception as error:
+            if is_connection_lost(spark_message(error)):
+                stop_retrying(self._session)
+                raise lost_engine_error(error) from None
             raise EngineError(
                 f"Spark rejected a query: {Redactor()(first_line(error))}",
                 "fix the cause, and run the same command again",
@@ -179,7 +187,7 @@ class StatementRunner:
             text = spark_message(error)
             if is_connection_lost(text):
                 stop_retrying(self._session)
-                return StatementResult("", first_line(error), lost=True)
+                return StatementResult("", lost_cause(error), lost=True)
             found, message = find_error_class(text), first_line(Exception(text))
             cause = "" if found else spark_root_cause(error)
             if cause and cause not in message:

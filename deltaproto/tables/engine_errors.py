@@ -22,7 +22,7 @@ _CONNECTION_LOST = (
     # The complete message of py4j in Spark 3.5 when the JVM dies during or before a call.
     r"\AAn error occurred while calling [\w.$]+\Z|\A\w+ does not exist in the JVM\Z"
 )
-# py4j's complete message for a class or member when the JVM dies, and also when it has none.
+# py4j's complete message for a class or member if the JVM died, and also if there is none.
 _NOT_IN_JVM = r"\A[\w.$]+ does not exist in the JVM\Z"
 _CONFLICT = r"\[DELTA_(?:CONCURRENT_\w+|METADATA_CHANGED|PROTOCOL_CHANGED)\b"
 _MOST_CONFLICTS = 20
@@ -124,27 +124,38 @@ def spark_first_line(error: BaseException) -> str:
 
 def lost_engine_error(error: BaseException) -> EngineError:
     """Return the error for a Spark session that disconnected or stopped responding."""
-    return EngineError(f"Spark disconnected: {first_line(error)}", LOST_HINT)
+    return EngineError(f"Spark disconnected: {lost_cause(error)}", LOST_HINT)
+
+
+def lost_cause(error: BaseException) -> str:
+    """Return the first line of the error of a lost connection, if that is what it describes."""
+    line = first_line(error)
+    return line if re.search(_CONNECTION_LOST, spark_message(error)) else "its process has ended"
 
 
 def is_connection_lost(text: str) -> bool:
-    """Return True if an engine's message means that Spark itself disconnected."""
-    if re.search(_CONNECTION_LOST, text):
-        return True
-    return re.search(_NOT_IN_JVM, text) is not None and _is_jvm_dead()
+    """Return True if an engine's message means that Spark itself disconnected.
+
+    This is also True if this process has started a JVM that has died: the messages of py4j and
+    pyspark depend on the call that it interrupts, and some only name a variable of pyspark.
+    """
+    return re.search(_CONNECTION_LOST, text) is not None or _is_jvm_dead()
 
 
 def _is_jvm_dead() -> bool:
     """Return True if this process has started a JVM that no longer answers."""
-    from pyspark import SparkContext
-
-    gateway: Any = SparkContext._gateway
+    # pyspark may be missing, or be the client of Spark Connect, which has no SparkContext.
+    context = getattr(sys.modules.get("pyspark"), "SparkContext", None)
+    gateway: Any = getattr(context, "_gateway", None)
     if gateway is None:
         return False
     try:
         gateway.jvm.java.lang.System.currentTimeMillis()
-    except Exception:
+    except OSError:
         return True
+    except Exception as error:
+        # Other errors are answers: a shared cluster may not allow this call.
+        return re.search(f"{_CONNECTION_LOST}|{_NOT_IN_JVM}", str(error)) is not None
     return False
 
 

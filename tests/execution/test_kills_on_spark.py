@@ -65,39 +65,69 @@ def test_spark_that_is_killed_is_told_and_the_next_run_goes_on(
     assert list(crash_trial.checked(table, file)) == []
 
 
-_MISSING_MEMBER = """
+_KILLED = """
 import os, signal
 from deltaproto.protocol.table_state import SparkSettings
-from deltaproto.tables.engine_errors import is_connection_lost
+from deltaproto.tables.engine_errors import is_connection_lost, lost_cause
 from deltaproto.tables.session import spark_session
 
-def first_error(call):
+def report(call):
     try:
         call()
     except Exception as error:
-        return str(error)
+        print(error, is_connection_lost(str(error)), lost_cause(error), sep="\\t")
+
+def kill():
+    os.kill(pid, signal.SIGKILL)
 
 session = spark_session(SparkSettings())
-utils = session._jvm.PythonUtils
-before = first_error(lambda: utils.noSuchMember)
-print(before, is_connection_lost(before), sep="\t")
 pid = session._jvm.java.lang.ProcessHandle.current().pid()
-os.kill(pid, signal.SIGKILL)
-after = first_error(lambda: utils.toArray)
-print(after, is_connection_lost(after), sep="\t")
+{body}
 os._exit(0)
+"""
+_MISSING_MEMBER = """
+utils = session._jvm.PythonUtils
+report(lambda: utils.noSuchMember)
+kill()
+report(lambda: utils.toArray)
+"""
+_ROWS_NOT_FETCHED = """
+class Address:
+    def __getitem__(self, place):
+        kill()
+        return found[place]
+
+class Executed:
+    collectToPython = staticmethod(Address)
+
+frame = session.sql("SELECT 1")
+found = tuple(frame._jdf.collectToPython())
+frame._jdf = Executed
+report(frame.collect)
 """
 
 
 def test_a_killed_jvm_is_distinguished_from_one_without_a_member() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", _MISSING_MEMBER], capture_output=True, text=True, check=True
-    )
     package = "org.apache.spark.api.python.PythonUtils"
-    assert done.stdout.splitlines() == [
-        f"{package}.noSuchMember does not exist in the JVM\tFalse",
-        f"{package}.toArray does not exist in the JVM\tTrue",
+    assert [each[:2] for each in _reported(_MISSING_MEMBER)] == [
+        [f"{package}.noSuchMember does not exist in the JVM", "False"],
+        [f"{package}.toArray does not exist in the JVM", "True"],
     ]
+
+
+def test_a_jvm_that_is_killed_before_its_rows_are_fetched_is_recognized() -> None:
+    # pyspark's message names one of its variables.
+    ((message, gone, cause),) = _reported(_ROWS_NOT_FETCHED)
+    assert (gone, cause) == ("True", "its process has ended"), message
+
+
+def _reported(body: str) -> list[list[str]]:
+    """The message of each error, whether the connection is lost, and why."""
+    script = _KILLED.replace("{body}", body)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    return [line.split("\t") for line in done.stdout.splitlines()]
 
 
 def _children(pid: int) -> list[int]:

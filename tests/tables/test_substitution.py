@@ -126,7 +126,7 @@ def test_spark_connect_changes_and_reads_the_table_that_is_named(
 
 GUARDED = {
     ("tables/session.py", "_rows"),
-    ("execution/runner.py", "facts"),
+    ("execution/runner.py", "_facts"),
     ("execution/runner.py", "run"),
     ("tables/session.py", "open_query"),
 }
