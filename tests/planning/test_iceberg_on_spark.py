@@ -12,6 +12,17 @@ from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import RUNNING, needs_feature
 
 ATOMIC = "delta.universalFormat.iceberg.atomicConversion.supported"
+MODE_OFF = "'delta.columnMapping.mode' = 'none'"
+VECTORS_OFF = "'delta.enableDeletionVectors' = 'false'"
+
+
+def _replacements(version: int, more: str) -> list[int | str]:
+    """Statements that enable a version and change the columns, without a query and with one."""
+    begin = "replace table {t}"
+    end = f"using delta tblproperties ('delta.enableIcebergCompatV{version}' = 'true', {more})"
+    return [f"{begin} (id bigint) {end}", f"{begin} {end} as select 1L as id"]
+
+
 # Columns and properties (with column mapping); then IcebergCompat versions to switch on (2) or off
 # (-2), and statements.
 TABLES: dict[str, tuple[str, str, list[int | str]]] = {
@@ -116,6 +127,32 @@ TABLES: dict[str, tuple[str, str, list[int | str]]] = {
             "alter table {t} set tblproperties ('delta.enableRowTracking' = 'false')",
             "alter table {t} set tblproperties ('delta.enableRowTracking' = 'true', "
             "'delta.enableIcebergCompatV3' = 'true')",
+        ],
+    ),
+    "replaced-with-other-columns": (
+        "id bigint, a array<int>",
+        "",
+        [*_replacements(1, MODE_OFF), *_replacements(2, MODE_OFF), *_replacements(1, "'x' = 'y'")],
+    ),
+    "replaced-after-type-changes": (
+        "id bigint, a int",
+        "'delta.enableTypeWidening' = 'true'",
+        ["alter table {t} alter column a type double", *_replacements(2, "'x' = 'y'")],
+    ),
+    "replaced-with-vectors": (
+        "id bigint, p int",
+        "'delta.enableDeletionVectors' = 'true'",
+        [*_replacements(1, VECTORS_OFF), *_replacements(2, VECTORS_OFF)],
+    ),
+    "replaced-with-other-versions": (
+        "id bigint",
+        "",
+        [
+            *_replacements(2, "'delta.enableIcebergCompatV1' = 'true'"),
+            *_replacements(3, "'delta.enableRowTracking' = 'false'"),
+            3,
+            *_replacements(2, "'x' = 'y'"),
+            "replace table {t} (id bigint) using delta",
         ],
     ),
 }

@@ -323,34 +323,43 @@ def test_what_delta_spark_refuses_is_not_said_of_databricks(sql: str) -> None:
     assert (there.error, there.sure) == ("", False)
 
 
+TWO_COLUMNS = PLAIN.with_schema(
+    Struct((Column("id", Atomic("long")), Column("s", Atomic("string"))))
+)
+
+
 @pytest.mark.parametrize(
     ("table", "words", "error"),
     [
-        (PLAIN, "", None),
-        (PLAIN, "partitioned by (id)", "DELTA_CREATE_TABLE_WITH_DIFFERENT_PARTITIONING"),
-        (PLAIN, "cluster by (id)", ""),
-        (PLAIN, "tblproperties ('a' = 'b')", ""),
-        (PLAIN._replace(partition_columns=("id",)), "partitioned by (id)", None),
+        (TWO_COLUMNS, "", None),
+        (TWO_COLUMNS, "partitioned by (id)", "DELTA_CREATE_TABLE_WITH_DIFFERENT_PARTITIONING"),
+        (TWO_COLUMNS, "cluster by (id)", ""),
+        (TWO_COLUMNS, "tblproperties ('a' = 'b')", ""),
+        (TWO_COLUMNS._replace(partition_columns=("id",)), "partitioned by (id)", None),
         (
-            PLAIN._replace(partition_columns=("id",)),
+            TWO_COLUMNS._replace(partition_columns=("id",)),
             "",
             "DELTA_CREATE_TABLE_WITH_DIFFERENT_PARTITIONING",
         ),
-        (PLAIN._replace(clustering=("id",)), "cluster by (id)", None),
-        (PLAIN._replace(clustering=("id",)), "", ""),
+        (TWO_COLUMNS._replace(clustering=("id",)), "cluster by (id)", None),
+        (TWO_COLUMNS._replace(clustering=("id",)), "", ""),
         (
-            PLAIN._replace(protocol=Protocol.carrying({"clustering"})).with_schema(Struct(())),
+            TWO_COLUMNS._replace(protocol=Protocol.carrying({"clustering"})).with_schema(
+                Struct(())
+            ),
             "partitioned by (id)",
             "DELTA_CLUSTERING_REPLACE_TABLE_WITH_PARTITIONED_TABLE",
         ),
-        (PLAIN.with_schema(Struct(())), "", "DELTA_CREATE_TABLE_SCHEME_MISMATCH"),
-        (PLAIN.with_schema(None), "", ""),
+        (TWO_COLUMNS.with_schema(Struct(())), "", "DELTA_CREATE_TABLE_SCHEME_MISMATCH"),
+        (TWO_COLUMNS.with_schema(None), "", ""),
     ],
 )
 def test_a_definition_by_path_must_be_the_existing_one(
     table: Table, words: str, error: str | None
 ) -> None:
-    (each,) = parse_script(f"create or replace table delta.`/t` (id bigint) using delta {words}")
+    (each,) = parse_script(
+        f"create or replace table delta.`/t` (id bigint, s string) using delta {words}"
+    )
     said = each.statement.outcome(table, Engine())
     assert (said.table, said.commits) == (table, ())
     assert (said.refusal and said.refusal.error) == error

@@ -24,6 +24,16 @@ def test_nothing_may_be_unset() -> None:
     assert said.rewrites is Rewrite.VECTORS
 
 
+def test_the_property_stays_where_nothing_is_unset() -> None:
+    # Measured with Delta Spark 4.4.0, after REORG … UPGRADE UNIFORM.
+    properties = {"delta.enableDeletionVectors": "false"}
+    table = TABLE.with_properties(properties)._replace(vectors=False)
+    said = drop_feature(table, "deletionVectors", Engine())
+    assert "UNSET TBLPROPERTIES" not in [commit.operation for commit in said.commits]
+    kept = said.table.configuration
+    assert {key: kept.get(key) for key in properties} == properties
+
+
 def test_with_the_property_on_it_is_unset_for_sure() -> None:
     table = TABLE.with_properties({"delta.enableDeletionVectors": "true"})
     said = drop_feature(table, "deletionVectors", Engine())

@@ -22,6 +22,7 @@ from deltaproto.planning.ddl.user_statement import refuse
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict import consistency, iceberg, statistics
 from deltaproto.planning.predict.auto_enable import upgrade_protocol
+from deltaproto.planning.predict.collations import has_collation
 from deltaproto.planning.predict.outcome import (
     Outcome,
     PredictedCommit,
@@ -112,6 +113,7 @@ class CreateTable(NamedTuple):
     def _ignored(self, table: Table, engine: Engine) -> Outcome:
         """Predict CREATE by path: Delta Spark only compares the definitions."""
         differs: Refusal | None = None
+        unfit = _validate_partitioning(self, self._schema()) or self._refuse_partitions(table)
         if table.schema is None or engine.name is EngineName.DATABRICKS:
             differs = Refusal(
                 "",
@@ -119,8 +121,8 @@ class CreateTable(NamedTuple):
                 "use the table name, or REPLACE TABLE",
                 sure=False,
             )
-        elif (wrong := self._refuse_partitions(table)) is not None:
-            differs = wrong
+        elif unfit is not None:
+            differs = unfit
         elif self._schema() != _without_type_changes(table.schema):
             differs = Refusal(
                 "DELTA_CREATE_TABLE_SCHEME_MISMATCH",
@@ -204,7 +206,7 @@ class CreateTable(NamedTuple):
     def _replace_all(self, table: Table, engine: Engine) -> Outcome:
         schema = None if self.as_select and not self.columns else self._schema()
         after = table._replace(configuration=self._configuration(table))
-        if iceberg.enabled_version(after) and not after.mapped:
+        if iceberg.enabled_version(after) and MAPPING_MODE not in after.configuration:
             after = after.with_properties({MAPPING_MODE: "name"})
         after = iceberg.complete_row_tracking(iceberg.with_atomic_conversion(after, engine))
         named = after.with_schema(schema)._replace(partition_columns=self._partitions())
@@ -230,7 +232,10 @@ class CreateTable(NamedTuple):
         columns = [tuple(split_name(column)) for column in self.clustered]
         # Delta first checks the new properties with the old columns.
         mixed = table._replace(configuration=after.configuration)
-        unfit = consistency.validate_hudi(mixed) or consistency.validate_new_columns(table, named)
+        # Without the mode: no files are rewritten to remove column mapping first.
+        unmapped = table.without_properties(MAPPING_MODE)
+        unfit = consistency.validate_hudi(mixed) or iceberg.validate_change(unmapped, mixed, engine)
+        unfit = unfit or consistency.validate_new_columns(table, named)
         unfit = unfit or statistics.validate_clustering_statistics(named, columns)
         if unfit is not None:
             return Outcome(table, refusal=unfit)
@@ -277,10 +282,6 @@ class CreateTable(NamedTuple):
 def _validate_definition(made: CreateTable, engine: Engine) -> Refusal | None:
     """Refuse columns, partitions and clustering that Spark rejects for any table."""
     schema = Struct(tuple(definition.column for definition in made.columns))
-    twice = find_duplicate(schema)
-    if twice is not None:
-        message = f"{dotted_path(twice)} is repeated"
-        return Refusal("COLUMN_ALREADY_EXISTS", message, "choose another name")
     if made.as_select and not made.columns:
         return None
     return (
@@ -291,18 +292,28 @@ def _validate_definition(made: CreateTable, engine: Engine) -> Refusal | None:
 
 
 def _validate_partitioning(made: CreateTable, schema: Struct) -> Refusal | None:
+    """Refuse repeated columns and partition columns, before Delta compares an existing table."""
+    twice = find_duplicate(schema)
+    if twice is not None:
+        message = f"{dotted_path(twice)} is repeated"
+        return Refusal("COLUMN_ALREADY_EXISTS", message, "choose another name")
     names = [name.casefold() for name in made.partitioned]
     for name in made.partitioned:
         column = find_column(schema, (name,))
         if column is None or names.count(name.casefold()) > 1:
             why = "is not a column" if column is None else "is listed twice"
             return Refusal("", f"the partition column {name} {why}", "correct PARTITIONED BY")
-        if not isinstance(column.type, Atomic) or column.type.name == "variant":
-            error, message = (
+        kind = column.type
+        if (
+            not isinstance(kind, Atomic)
+            or kind.name in ("variant", "void")
+            or has_collation(kind.name)
+        ):
+            return Refusal(
                 "INVALID_PARTITION_COLUMN_DATA_TYPE",
-                f"{name} is not of a primitive type",
+                f"{name} has a type that partition columns cannot have",
+                "partition by columns with primitive types, without a collation",
             )
-            return Refusal(error, message, "partition by columns with primitive types")
     if names and len(names) == len(schema.columns):
         error, message = "ALL_PARTITION_COLUMNS_NOT_ALLOWED", "no column remains for the data files"
         return Refusal(error, message, "remove a column from PARTITIONED BY")

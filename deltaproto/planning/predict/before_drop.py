@@ -151,7 +151,7 @@ def _remove_vectors(table: Table, engine: Engine) -> BeforeDrop:
         # Once new vectors are forbidden, Delta loses count of existing ones whenever it recomputes
         # the snapshot, but still purges them.
         operations.append((_UNSET, writable))
-    after = table.without_properties("delta.enableDeletionVectors")
+    after = table.without_properties("delta.enableDeletionVectors") if operations else table
     if (refusal := refuse_file_rewrite(table, _ITS_REORG, engine)) is not None:
         return BeforeDrop(after, tuple(operations), refusal=refusal)
     rewrites = purge_rewrites(table)
