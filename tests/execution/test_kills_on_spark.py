@@ -105,6 +105,32 @@ found = tuple(frame._jdf.collectToPython())
 frame._jdf = Executed
 report(frame.collect)
 """
+_KILLED_AT_START = """
+import os, signal
+from pyspark import SparkContext
+from deltaproto.protocol.table_state import SparkSettings
+from deltaproto.tables.session import spark_session
+
+def killed(context, conf):
+    pid = context._jvm.java.lang.ProcessHandle.current().pid()
+    os.kill(pid, signal.SIGKILL)
+    # pyspark raises this at one moment of its start.
+    raise ModuleNotFoundError("No module named 'numpy'")
+
+SparkContext._initialize_context = killed
+try:
+    spark_session(SparkSettings())
+except Exception as error:
+    print(error.message, flush=True)
+os._exit(0)
+"""
+
+
+def test_a_jvm_that_is_killed_while_it_starts_is_recognized() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _KILLED_AT_START], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "cannot start Spark: its process has ended\n"
 
 
 def test_a_killed_jvm_is_distinguished_from_one_without_a_member() -> None:
