@@ -545,6 +545,26 @@ def test_the_most_specific_pattern_wins(
     assert judged == {*everywhere, ("gold_orders", "trino"), ("gold_x", "trino")}
 
 
+@pytest.mark.parametrize(
+    ("stored", "hint"),
+    [
+        (
+            protocol(3, 7, ["columnMapping"], ["columnMapping"]),
+            "plan-downgrade TABLE --protocol 2,7",
+        ),
+        (protocol(3, 7, ["deletionVectors"], ["deletionVectors"]), "drop the features"),
+    ],
+)
+def test_a_ceiling_that_only_the_form_exceeds_needs_no_drop(
+    stored: Action, hint: str, make: Callable[..., str], checked: Checked, policy: Policy
+) -> None:
+    document = checked(
+        make("t", stored), "--policy", policy("tables: {'*': {max_reader_version: 2}}\n")
+    )
+    (found,) = (each for each in document["findings"] if each["rule"] == "DP204")
+    assert hint in found["hint"]
+
+
 CLIENTS = (
     "clients: [{client: deltalake@1.6.6, access: [read]}, {client: trino@400, access: [read]},"
     " {client: 'dbr@10.4 LTS', access: [read]}]\n"

@@ -11,7 +11,7 @@ Those clients.
 
 ## How to fix
 Drop the features that need the versions: `deltaproto features NAME` shows how. If no feature
-needs the versions, the next protocol change lowers them.
+needs them, store the lowest form of the protocol. `deltaproto plan TABLE --policy FILE` plans both.
 
 ## How safe
 Dropping some features rewrites files or truncates the history, and some cannot be dropped.
@@ -26,21 +26,25 @@ from collections.abc import Iterator
 
 from deltaproto.policy.context import PolicyContext
 from deltaproto.policy.finding import Finding, Rule, Severity
+from deltaproto.policy.rules.not_lowest import lowest_form_hint
 
 RULE = Rule("DP204", "above-ceiling", Severity.ERROR, since="0.1.0")
 
 
 def examine(case: PolicyContext) -> Iterator[Finding]:
     protocol, settings = case.facts.protocol, case.settings
-    for side, version, most in (
-        ("reader", protocol.min_reader_version, settings.max_reader_version),
-        ("writer", protocol.min_writer_version, settings.max_writer_version),
+    lowest = protocol if protocol.violations() else protocol.lowest()
+    limits = settings.max_reader_version, settings.max_writer_version
+    for side, version, least, most in zip(
+        ("reader", "writer"), protocol.versions, lowest.versions, limits, strict=True
     ):
         if most is not None and version > most:
             yield RULE.finding(
                 case.table,
                 f"{side} version {version} is above the policy's {most}",
-                "drop the features that need it; `deltaproto features NAME` shows how",
+                lowest_form_hint(lowest)
+                if least <= most
+                else "drop the features that need it; `deltaproto features NAME` shows how",
                 evidence=str(protocol),
                 detail=side,
             )
