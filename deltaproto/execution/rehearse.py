@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from deltaproto.counts import counted
 from deltaproto.errors import DeltaprotoError, ExitCode, UsageError
@@ -40,6 +40,7 @@ from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.predict.pending import stored_requests
 from deltaproto.planning.search.route import predict_statement
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
+from deltaproto.protocol.protocol import Protocol
 from deltaproto.sql.quoting import quote_literal, sql_table_name
 from deltaproto.tables.log.commits import commit_tag_of
 from deltaproto.tables.log.reader import LogReader
@@ -159,7 +160,11 @@ def _execute_on_clone(
     watcher = TableWatcher(on_clone, session.context.storage_options, session.context.spark)
     first = watcher.observe(-1).now
     # Delta Spark's clone of a catalog-managed table commits to its own log.
-    on_clone = plan_without_features(on_clone, CATALOG_MANAGED - first.protocol.supported)
+    own_log = CATALOG_MANAGED - first.protocol.supported
+    on_clone = _with_protocols(on_clone, lambda protocol: without_features(protocol, own_log))
+    if first.protocol == on_clone.protocol_before.lowest():
+        # Delta Spark stores the lowest form of a protocol in a clone.
+        on_clone = _with_protocols(on_clone, Protocol.lowest)
     if first.protocol != on_clone.protocol_before:
         message = (
             f"the clone has {first.protocol.in_words}, but the table has "
@@ -326,19 +331,17 @@ def retarget_plan(plan: Plan, to: Location) -> Plan:
     return plan._replace(table=to.uri, location=to.uri, sql_name=name, steps=steps)
 
 
-def plan_without_features(plan: Plan, names: frozenset[str]) -> Plan:
-    """Return the plan for a copy of its table that does not have these features."""
-
+def _with_protocols(plan: Plan, change: Callable[[Protocol], Protocol]) -> Plan:
+    """Return the plan for a copy of its table that has other protocols."""
     steps = tuple(
         step._replace(
-            protocol_before=without_features(step.protocol_before, names),
-            protocol_after=without_features(step.protocol_after, names),
+            protocol_before=change(step.protocol_before), protocol_after=change(step.protocol_after)
         )
         for step in plan.steps
     )
     return plan._replace(
-        protocol_before=without_features(plan.protocol_before, names),
-        protocol_after=without_features(plan.protocol_after, names),
+        protocol_before=change(plan.protocol_before),
+        protocol_after=change(plan.protocol_after),
         steps=steps,
     )
 

@@ -24,6 +24,7 @@ from tests.execution.test_apply_on_spark import (
     table,
     template,
 )
+from tests.support.logs import Log, commit_info, metadata, protocol
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -87,6 +88,27 @@ class TestRehearse:
         assert files(table) == before
         assert list(scratch.iterdir()) == []
         assert sorted(p.name for p in table.parent.iterdir()) == ["orders", "plan.json", "scratch"]
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize(
+        ("goal", "operations"),
+        [
+            (("--protocol", "2,7"), ["SET TBLPROPERTIES"]),
+            (("--set", "delta.enableChangeDataFeed=true"), ["SET TBLPROPERTIES"]),
+            (("--drop", "columnMapping"), [*["Empty Commit"] * 3, "DROP FEATURE"]),
+        ],
+    )
+    def test_a_clone_may_store_a_lower_form_of_the_protocol(
+        self, cli: Cli, tmp_path: Path, goal: tuple[str, str], operations: list[str]
+    ) -> None:
+        higher = protocol(3, 7, ["columnMapping"], ["changeDataFeed", "columnMapping"])
+        log = Log(tmp_path / "t").commit(0, commit_info("CREATE TABLE"), higher, metadata())
+        file, before = plan(cli, log.root, *goal), files(log.root)
+        ran = rehearse(cli, file)
+        result = only(ran)
+        assert (ran.code, result["status"]) == (0, "done"), result["message"]
+        assert [step["operations"] for step in result["steps"]] == [operations]
+        assert files(log.root) == before
 
     @pytest.mark.slow
     def test_what_a_clone_cannot_rehearse_is_said(self, cli: Cli, table: Path) -> None:
