@@ -48,6 +48,7 @@ from deltaproto.planning.search.route import (
     predict_statement,
     raise_to_pair,
     settle_first,
+    settled_table,
 )
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
@@ -91,6 +92,12 @@ class SearchTask(NamedTuple):
     """what the engine can disable in the table except `enabled`, if already known"""
     changed: ContentChange = ContentChange()
     """what statements before the search have changed, and the goal does not know"""
+
+    def starting_at(self, table: Table, changed: ContentChange = ContentChange()) -> SearchTask:
+        """Return the task for the table that statements before the search leave."""
+        if table is self.table:
+            return self
+        return self._replace(table=table, droppable=None, disableable=None, changed=changed)
 
     def with_changes(self) -> SearchTask:
         """Return the task with what the engine can drop and disable."""
@@ -141,18 +148,14 @@ def _end_state_now(task: SearchTask) -> EndState:
     return EndState(task.table.protocol, contents=task.changed)
 
 
-def _starts(
-    task: SearchTask,
-) -> Iterator[tuple[tuple[PredictedStatement, ...], SearchTask]]:
+def _starts(task: SearchTask) -> Iterator[tuple[tuple[PredictedStatement, ...], SearchTask]]:
     """Yield the statements that precede the changes of features, and the task after them.
 
     The first of them settle the table. Then files without row ids can get them, and the protocol
     can get its lowest form.
     """
     first = settle_first(task.table, task.engine)
-    if first:
-        table = first[-1].outcome.table
-        task = task._replace(table=table, droppable=None, disableable=None)
+    task = task.starting_at(settled_table(task.table, task.engine))
     for steps in product((None, _add_row_ids), (None, _normalize)):
         done, table = first, task.table
         for find in filter(None, steps):
@@ -161,13 +164,7 @@ def _starts(
                 break
             done, table = (*done, *found), found[-1].outcome.table
         else:
-            change = find_content_change(task.table, table)
-            yield (
-                done,
-                task
-                if table is task.table
-                else task._replace(table=table, droppable=None, disableable=None, changed=change),
-            )
+            yield done, task.starting_at(table, find_content_change(task.table, table))
 
 
 @lru_cache(maxsize=64)
@@ -208,10 +205,9 @@ def _normalize(table: IdentityKey[Table], engine: Engine) -> tuple[PredictedStat
     statement = raise_to_pair((1, 1))
     outcome = predict_statement(statement, before, engine)
     after = outcome.table.protocol
-    if outcome.refusal is not None or after == before.protocol:
-        return ()
-    same = after.supported == before.protocol.supported
-    return (PredictedStatement(statement, before, outcome),) if same else ()
+    lowered = after != before.protocol and after.supported == before.protocol.supported
+    fits = lowered and outcome.refusal is None
+    return (PredictedStatement(statement, before, outcome),) if fits else ()
 
 
 def normalized_table(table: Table, engine: Engine) -> Table:
