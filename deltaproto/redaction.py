@@ -6,6 +6,8 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from deltaproto.caches import cache_by_text
+
 HIDDEN = "***"
 
 # Compiled on first use: every start imports this module.
@@ -156,6 +158,7 @@ def redact_text(text: str) -> str:
     return _redact_encoded(text, _redact_all)
 
 
+@cache_by_text(256)
 def holds_credentials(sql: str) -> bool:
     """Return True if a statement contains a credential, or the placeholder of a hidden one."""
     hidden = re.search(_HIDDEN_IN_SQL, sql) or re.search(_PROPERTY_IN_SQL, sql)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
+from deltaproto.caches import IdentityKey
 from deltaproto.counts import shorten
 from deltaproto.planning.advice import is_same_table, may_be_table
 from deltaproto.planning.ddl.user_statement import ParsedStatement, UserStatement
@@ -46,15 +48,23 @@ def is_clustered(table: Table, columns: tuple[str, ...]) -> bool:
     return found is not None and [*map(str.casefold, found)] == [*map(str.casefold, columns)]
 
 
+@lru_cache(maxsize=64)
+def _start_at(table: IdentityKey[Table], version: int) -> Table:
+    start = table.value._replace(version=version)
+    return start.with_earlier({version: start})
+
+
 class PlanBuilder:
     """Predicts statements in order, up to the first refusal."""
 
     def __init__(self, inputs: PlanInput, table: Table | None = None) -> None:
         """Start from the observed table, or from `table`."""
         self._engine = inputs.engine
-        version = inputs.fingerprint.version
-        start = inputs.table._replace(version=version)
-        self.table = start.with_earlier({version: start}) if table is None else table
+        self.table = (
+            _start_at(IdentityKey(inputs.table), inputs.fingerprint.version)
+            if table is None
+            else table
+        )
         self.predictions: list[PredictedStatement] = []
         self.blocked: list[Blocked] = []
         self.notes: list[str] = []

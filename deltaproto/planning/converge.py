@@ -7,9 +7,11 @@ that it meets and must continue to meet. What cannot be achieved is omitted, wit
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import product
 from typing import NamedTuple
 
+from deltaproto.caches import cache_by_identity
 from deltaproto.planning.assemble import assemble_plan
 from deltaproto.planning.builder import PlanBuilder, is_clustered
 from deltaproto.planning.enable import FeatureToEnable
@@ -69,6 +71,9 @@ class _Route(NamedTuple):
 
 _Reasons = Callable[[], tuple[Blocked, ...]]
 """explains why there is no route; slow, so called only where the explanation is shown"""
+_Drop = Callable[[Table], "list[PredictedStatement] | _Reasons"]
+"""returns the cheapest drops from a table, or why there are none"""
+_KEPT_DROPS = 16
 
 
 def plan_target(inputs: PlanInput, target: Target) -> Plan:
@@ -134,17 +139,19 @@ def _find_route(
 
 def _cheapest(inputs: PlanInput, wanted: Requirements, target: Target) -> _Route | _Reasons:
     """Return the cheapest route to all of `wanted`; without any, the first reasons."""
+    # Several orders drop features from the same table.
+    drop = cache_by_identity(_KEPT_DROPS)(partial(_drop, inputs, wanted, target))
     plain, *with_pairs = _additions(wanted, target.kept)
-    routes, reasons = _try_orders(inputs, wanted, target, plain)
-    enabling = min(routes, key=_rank, default=None)
+    routes, reasons = _try_orders(inputs, wanted, target, plain, drop)
+    enabling = best = min(routes, key=_rank, default=None)
     for additions in with_pairs:
-        routes += _try_orders(inputs, wanted, target, additions)[0]
-    best = min(routes, key=_rank, default=None)
+        found = _try_orders(inputs, wanted, target, additions, drop, below=best)[0]
+        best = min(filter(None, (best, *found)), key=_rank, default=None)
     if best is not None and best is enabling:
         return best
     # Enabling costs more, or contradicts something. A pair may add more than is required.
     by_name = _by_name(inputs.table, wanted, plain)
-    named = _try_orders(inputs, wanted, target, by_name)[0] if by_name else []
+    named = _try_orders(inputs, wanted, target, by_name, drop)[0] if by_name else []
     if best is not None:
         named = [route for route in named if _is_as_good(route, best)]
     if not named:
@@ -166,9 +173,18 @@ def _rank(route: _Route) -> tuple[Cost, bool]:
 
 
 def _try_orders(
-    inputs: PlanInput, wanted: Requirements, target: Target, additions: Sequence[Requirements]
+    inputs: PlanInput,
+    wanted: Requirements,
+    target: Target,
+    additions: Sequence[Requirements],
+    drop: _Drop,
+    *,
+    below: _Route | None = None,
 ) -> tuple[list[_Route], list[_Reasons]]:
-    """Return the routes with each addition before the drops or after them, and why others fail."""
+    """Return the routes with each addition before the drops or after them, and why others fail.
+
+    Routes that do not rank below the route `below` may be missing.
+    """
     routes: list[_Route] = []
     reasons: list[_Reasons] = []
     pending = has_pending(inputs.table, inputs.engine)
@@ -176,7 +192,9 @@ def _try_orders(
         first = [part for part, before in zip(additions, early, strict=True) if before]
         last = [part for part, before in zip(additions, early, strict=True) if not before]
         for settled in (False, True) if pending and first else (False,):
-            route = _try_order(inputs, wanted, target, first, last, settled=settled)
+            route = _try_order(
+                inputs, wanted, target, first, last, drop, settled=settled, below=below
+            )
             if isinstance(route, _Route):
                 routes.append(route)
             else:
@@ -220,13 +238,16 @@ def _try_order(
     target: Target,
     early: Sequence[Requirements],
     late: Sequence[Requirements],
+    drop: _Drop,
     *,
     settled: bool,
+    below: _Route | None,
 ) -> _Route | _Reasons:
     """Return the route with these additions before and after the drops, or why there is none.
 
     Args:
         settled: first remove the protocol requests in the table's metadata.
+        below: routes that do not rank below this one are not needed.
     """
     start = PlanBuilder(inputs)
     if settled:
@@ -234,9 +255,19 @@ def _try_order(
     before = _add(start, early)
     if before.blocked:
         return lambda: tuple(before.blocked)
-    dropped = _drop(inputs, before.table if before.predictions else inputs.table, wanted, target)
+    raises_first = any(part.at_least != (1, 1) for part in early)
+
+    def is_too_expensive(beginning: Iterable[PredictedStatement]) -> bool:
+        cost = compute_cost(beginning, inputs.engine, inputs.files)
+        return below is not None and (cost, raises_first) >= _rank(below)
+
+    if is_too_expensive(before.predictions):
+        return tuple
+    dropped = drop(before.table if before.predictions else inputs.table)
     if not isinstance(dropped, list):
         return dropped
+    if is_too_expensive((*before.predictions, *dropped)):
+        return tuple
     left = dropped[-1].outcome.table if dropped else before.table
     after = _add(PlanBuilder(inputs, left), late)
     if after.blocked:
@@ -247,7 +278,6 @@ def _try_order(
         return lambda: broken
     notes = tuple(dict.fromkeys((*before.notes, *after.notes)))
     cost = compute_cost(predictions, inputs.engine, inputs.files)
-    raises_first = any(part.at_least != (1, 1) for part in early)
     return _Route(predictions, notes, cost, after.table, raises_first)
 
 
@@ -268,7 +298,7 @@ def _add(builder: PlanBuilder, additions: Iterable[Requirements]) -> PlanBuilder
 
 
 def _drop(
-    inputs: PlanInput, table: Table, wanted: Requirements, target: Target
+    inputs: PlanInput, wanted: Requirements, target: Target, table: Table
 ) -> list[PredictedStatement] | _Reasons:
     """Return the cheapest drops that reach the goals from this table, or why there are none."""
     here = inputs

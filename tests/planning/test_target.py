@@ -14,8 +14,10 @@ from deltaproto.planning.converge import plan_target
 from deltaproto.planning.enable import FeatureToEnable, enabling_statements
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.plan import Blocked
+from deltaproto.planning.predict.outcome import Outcome
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.request import PlanInput
+from deltaproto.planning.search import route
 from deltaproto.planning.search.goals import (
     AllGoals,
     EndState,
@@ -27,7 +29,7 @@ from deltaproto.planning.search.goals import (
 from deltaproto.planning.search.lowest import is_higher
 from deltaproto.planning.search.route import raise_to_pair
 from deltaproto.planning.search.search import SearchTask
-from deltaproto.planning.statement import SetProperties, Statement
+from deltaproto.planning.statement import DropFeature, SetProperties, Statement
 from deltaproto.planning.steps import NOT_STORED
 from deltaproto.planning.target import Requirements, Target, goal_of, is_set, join_accesses
 from deltaproto.protocol import feature_catalog
@@ -372,3 +374,21 @@ def test_a_feature_that_is_added_later_lets_an_earlier_one_go() -> None:
     plan = plan_target(table, Target(wanted, Requirements(at_least=(1, 7))))
     assert plan.protocol_after == carrying("deletionVectors")
     assert [each.feature for each in plan.unmet] == ["new"]
+
+
+def test_no_statement_is_predicted_twice_for_one_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Orders and legacy pairs have statements in common; each prediction is slow."""
+    seen: list[tuple[Statement, Table]] = []
+
+    def record(statement: Statement, before: Table, engine: Engine) -> Outcome:
+        seen.append((statement, before))
+        return predict(statement, before, engine)
+
+    predict = route._predict
+    monkeypatch.setattr(route, "_predict", record)
+    wanted = WITHOUT.merged_with(Requirements(properties={"delta.enableChangeDataFeed": "true"}))
+    plan = plan_target(VECTORS._replace(table=VECTORS.table.with_properties({})), Target(wanted))
+    assert plan.unmet == ()
+    assert len(seen) == len({(repr(statement), id(before)) for statement, before in seen})
+    # Legacy pairs that cost more than enabling the feature are not tried to the end.
+    assert sum(isinstance(statement, DropFeature) for statement, _ in seen) < 12

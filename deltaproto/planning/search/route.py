@@ -7,7 +7,8 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from deltaproto.caches import IdentityKey
+from deltaproto.caches import BoundedCache, IdentityKey
+from deltaproto.planning.ddl.user_statement import UserStatement
 from deltaproto.planning.enable import disabling_statements, sort_for_disabling
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict.bounds import follow_bounds
@@ -54,6 +55,7 @@ _COLLATED = (
 )
 _REWRITING = frozenset({"OPTIMIZE", "REORG", REMOVE_MAPPING})
 """operations that write the rows of a table to new data files"""
+_predictions = BoundedCache[tuple[int, str, Engine], tuple[Table, "Outcome"]](512)
 
 
 class DropMode(StrEnum):
@@ -159,7 +161,23 @@ def _build_in_order(
 
 
 def predict_statement(statement: Statement, table: Table, engine: Engine) -> Outcome:
-    """Predict a statement's outcome, including Delta's automatic checkpoints."""
+    """Predict a statement's outcome, including Delta's automatic checkpoints.
+
+    Routes of one search share most of their statements, so the last predictions are kept. They
+    return the same table again, which therefore also has the predictions for what follows.
+    """
+    # Users' statements are rarely predicted twice, and their effects may have no complete repr().
+    if isinstance(statement, UserStatement):
+        return _predict(statement, table, engine)
+    key = id(table), repr(statement), engine
+    found = _predictions.get(key)
+    if found is None:
+        # While an entry exists, it keeps its table, so that no other one gets the id.
+        found = _predictions[key] = table, _predict(statement, table, engine)
+    return found[1]
+
+
+def _predict(statement: Statement, table: Table, engine: Engine) -> Outcome:
     outcome = statement.outcome(table, engine)
     unreadable = refuse_every_statement(table, engine) if outcome.commits else None
     unreadable = unreadable or refuse_lost_clustering(table, outcome, engine)
