@@ -17,6 +17,7 @@ from deltaproto.redaction import Redactor
 from deltaproto.sql.quoting import has_variable
 from deltaproto.tables.engine_errors import (
     LOST_HINT,
+    failure_cause,
     first_line,
     is_connection_lost,
     lost_cause,
@@ -117,10 +118,9 @@ class StatementRunner:
         try:
             return self._facts()
         except Exception as error:
-            lost = is_connection_lost(spark_message(error))
-            if lost:
+            cause = failure_cause(error)
+            if is_connection_lost(spark_message(error)):
                 stop_retrying(self._session)
-            cause = lost_cause(error) if lost else first_line(error)
             raise EngineError(f"Spark does not respond: {Redactor()(cause)}", LOST_HINT) from None
 
     def _facts(self) -> EngineFacts:

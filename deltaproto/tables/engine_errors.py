@@ -122,6 +122,12 @@ def spark_first_line(error: BaseException) -> str:
     return first_line(Exception(spark_message(error)))
 
 
+def failure_cause(error: BaseException) -> str:
+    """Return the first line of an error's text, or that Spark's process has ended."""
+    lost = is_connection_lost(spark_message(error))
+    return lost_cause(error) if lost else first_line(error)
+
+
 def lost_engine_error(error: BaseException) -> EngineError:
     """Return the error for a Spark session that disconnected or stopped responding."""
     return EngineError(f"Spark disconnected: {lost_cause(error)}", LOST_HINT)

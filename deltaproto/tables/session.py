@@ -21,9 +21,8 @@ from deltaproto.errors import EngineError
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.sql.quoting import SUBSTITUTION, has_variable
 from deltaproto.tables.engine_errors import (
-    first_line,
+    failure_cause,
     is_connection_lost,
-    lost_cause,
     spark_message,
 )
 from deltaproto.tables.java import (
@@ -290,10 +289,8 @@ def _start_session(builder: Any, settings: SparkSettings, java: int) -> SparkSes
         except Exception as error:
             log.seek(0)
             output = log.read().decode("utf-8", "replace") + str(error)
-            lost = is_connection_lost(spark_message(error))
-            cause = lost_cause(error) if lost else first_line(error)
             raise explain_start_failure(output) or EngineError(
-                f"cannot start Spark: {settings.redact(cause)}",
+                f"cannot start Spark: {settings.redact(failure_cause(error))}",
                 "run again with --debug to see Spark's output",
             ) from None
     if not (supplied or jars):
