@@ -160,10 +160,10 @@ class PlanBuilder:
         ):
             self.notes.append(_NEVER_LOWER)
 
-    def raise_versions(self, pair: tuple[int, int]) -> None:
-        """`--protocol R,W`."""
+    def raise_versions(self, pair: tuple[int, int], *, together: bool = False) -> None:
+        """`--protocol R,W`; `together` as in `add`."""
         before = self.table.protocol
-        self.add(raise_to_pair(pair))
+        self.add(raise_to_pair(pair), together=together)
         if self.blocked or self.table.protocol != before:
             return
         reader, writer = pair

@@ -37,7 +37,7 @@ from deltaproto.planning.search.goals import (
     requirements_after,
 )
 from deltaproto.planning.search.lowest import is_higher
-from deltaproto.planning.search.route import PredictedStatement
+from deltaproto.planning.search.route import PredictedStatement, raise_to_pair
 from deltaproto.planning.search.search import (
     SearchTask,
     find_nearest_goal,
@@ -252,7 +252,8 @@ def _try_order(
     start = PlanBuilder(inputs)
     if settled:
         start.add(UnsetProperties(settling_keys(start.table)))
-    before = _add(start, early)
+    # Below a ceiling, versions that are lower than the table's can replace its feature lists.
+    before = _add(start, early, lower=wanted.at_most != (3, 7))
     if before.blocked:
         return lambda: tuple(before.blocked)
     raises_first = any(part.at_least != (1, 1) for part in early)
@@ -268,11 +269,13 @@ def _try_order(
         return dropped
     if is_too_expensive((*before.predictions, *dropped)):
         return tuple
-    left = dropped[-1].outcome.table if dropped else before.table
-    after = _add(PlanBuilder(inputs, left), late)
+    after = PlanBuilder(inputs, dropped[-1].outcome.table if dropped else before.table)
+    # The first addition may fit into the last of these statements.
+    after.predictions += dropped
+    _add(after, late)
     if after.blocked:
         return lambda: tuple(after.blocked)
-    predictions = (*before.predictions, *dropped, *after.predictions)
+    predictions = (*before.predictions, *after.predictions)
     broken = tuple(_find_broken(inputs, after.table, wanted.merged_with(target.kept)))
     if broken:
         return lambda: broken
@@ -281,13 +284,18 @@ def _try_order(
     return _Route(predictions, notes, cost, after.table, raises_first)
 
 
-def _add(builder: PlanBuilder, additions: Iterable[Requirements]) -> PlanBuilder:
+def _add(
+    builder: PlanBuilder, additions: Iterable[Requirements], *, lower: bool = False
+) -> PlanBuilder:
+    """Add the statements for these requirements; `lower`: set versions below the table's, too."""
     for part in additions:
         lacking = part.features - builder.table.protocol.supported
         # A table with feature lists gets the features of a legacy pair below its versions, too.
         implied = lacking & feature_catalog.features_implied_by(*part.at_least)
         if implied or is_higher(builder.table.protocol.versions, part.at_least):
-            builder.raise_versions(part.at_least)
+            builder.raise_versions(part.at_least, together=True)
+        elif lower and part.at_least != (1, 1):
+            builder.add(raise_to_pair(part.at_least), together=True)
         for name in sorted(lacking - implied):
             builder.enable(FeatureToEnable(name))
         if part.properties:

@@ -354,6 +354,22 @@ def test_feature_lists_become_the_legacy_pair_with_the_required_features() -> No
     ]
 
 
+@pytest.mark.parametrize("features", [(), ("appendOnly", "invariants"), ("checkConstraints",)])
+@pytest.mark.parametrize("pair", [(1, 3), (1, 4)])
+def test_one_statement_lowers_feature_lists_to_the_required_versions(
+    features: Sequence[str], pair: tuple[int, int]
+) -> None:
+    """A protocol in a higher form, as Databricks writes it, is not normalized first."""
+    table = table_of(Protocol(3, 7, frozenset(), frozenset(features)))
+    for target in (
+        Target(Requirements(at_most=(1, 4), at_least=pair)),
+        Target(Requirements(at_most=(1, 4)), Requirements(at_least=pair)),
+    ):
+        plan = plan_target(table, target)
+        assert (plan.unmet, plan.protocol_after) == ((), Protocol(*pair))
+        assert len(plan.steps) == 1
+
+
 def test_no_unrequested_features_are_added_to_reach_a_version() -> None:
     """Without checkConstraints, (1,3) becomes (1,2); only features of (1,4) would prevent that."""
     wanted = Requirements(absent=frozenset({"checkConstraints"}))
