@@ -20,6 +20,7 @@ from deltaproto.execution.progress import Progress, is_finished, progress_from_c
 from deltaproto.execution.recorder import RunRecorder
 from deltaproto.execution.result import StepRecord, StepStatus
 from deltaproto.execution.verify import (
+    VECTORS_LEFT,
     StatementResult,
     StepVerdict,
     VerifiedStep,
@@ -221,6 +222,8 @@ class StepExecutor(PlanExecutor):
             verified = VerifiedStep(
                 StepVerdict.AS_PREDICTED, remarks=(f"Spark disconnected: {result.message}",)
             )
+        if observed.unlisted_vectors and step.feature == "deletionVectors":
+            verified = VECTORS_LEFT
         partial = progress.partial or bool(own)
         self._progress = after._replace(done=done, early=early, own={}, partial=partial)
         return verified, own
@@ -258,7 +261,7 @@ class StepExecutor(PlanExecutor):
             said = f"{step.id} lost {record.attempts} times; the last winner is {self._winner(own)}"
         else:
             said = f"{step.id} {_FAILURE_PHRASES[verified.verdict]}: {verified.message}"
-        hint = _HINTS[verified.verdict]
+        hint = verified.hint or _HINTS[verified.verdict]
         storage = (
             _storage_hint(verified.message) if verified.verdict is StepVerdict.REFUSED else None
         )

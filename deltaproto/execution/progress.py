@@ -9,6 +9,7 @@ from deltaproto.errors import ErrorCode, TableError
 from deltaproto.location import LocationKind, catalog_server, locate
 from deltaproto.plan_inputs.from_log import fingerprint_of, metadata_digest
 from deltaproto.planning.plan import Fingerprint, Plan, Step
+from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import SparkSettings
@@ -26,6 +27,8 @@ class TableObservation(NamedTuple):
     now: Fingerprint
     commits: tuple[Commit, ...]
     """commits after the given version, oldest first, excluding any already cleaned up"""
+    unlisted_vectors: bool = False
+    """whether live files have deletion vectors that the protocol does not support"""
 
 
 def table_address(plan: Plan) -> str:
@@ -121,6 +124,8 @@ class TableWatcher:
         return TableObservation(
             now=fingerprint_of(state),
             commits=tuple(found),
+            unlisted_vectors="deletionVectors" not in state.protocol.supported
+            and state.traces.get(Trace.DELETION_VECTORS) is True,
         )
 
 

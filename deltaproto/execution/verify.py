@@ -111,6 +111,17 @@ class VerifiedStep(NamedTuple):
     message: str = ""
     remarks: tuple[str, ...] = ()
     """harmless differences"""
+    hint: str = ""
+    """what to do, if it depends on more than the verdict"""
+
+
+VECTORS_LEFT = VerifiedStep(
+    StepVerdict.UNEXPECTED,
+    "deletionVectors is dropped, but data files still have deletion vectors: readers return "
+    "deleted rows",
+    hint="add deletionVectors again at once, so that readers honor them: ALTER TABLE … SET "
+    "TBLPROPERTIES ('delta.feature.deletionVectors' = 'supported')",
+)
 
 
 def verify_step(

@@ -66,6 +66,12 @@ def drops_at_once(engine: ScriptedEngine, step: Step, mark: str) -> StatementRes
     return StatementResult()
 
 
+def leaves_vectors(engine: ScriptedEngine, step: Step, mark: str) -> StatementResult:
+    vector = {"storageType": "u", "pathOrInlineDv": "ab", "cardinality": 1}
+    engine.commit("DROP FEATURE", add(deletionVector=vector), mark=mark)
+    return as_planned(engine, step, mark)
+
+
 def crashes(engine: ScriptedEngine, step: Step, mark: str) -> StatementResult:
     raise RuntimeError("token=s3cret-of-mine is broken")
 
@@ -166,6 +172,17 @@ def test_a_refused_step_is_not_sent_again_before_its_time(bench: Bench) -> None:
     last = bench.apply(wait=True)
     assert last.status is ApplyStatus.DONE
     assert bench.engine.sent == ["s1", "s3", "s3", "s3"]
+
+
+def test_a_drop_that_leaves_deletion_vectors_fails(bench: Bench) -> None:
+    """Delta Spark does not look: readers would return the deleted rows."""
+    bench.engine.script["s3"] = [leaves_vectors]
+    result = bench.apply(wait=True)
+    assert (result.status, statuses(result)) == (ApplyStatus.FAILED, ["done", "done", "failed"])
+    assert result.protocol == Protocol(1, 2)
+    assert "data files still have deletion vectors" in result.message
+    assert "'delta.feature.deletionVectors' = 'supported'" in result.hint
+    assert bench.audit[-1]["outcome"] == "unexpected"
 
 
 # The script of s1 and of s3, in a run that waits; the result, the statements sent, and the outcomes

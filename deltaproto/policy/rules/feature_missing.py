@@ -4,19 +4,21 @@
 Compares the table with the feature catalog: a TIMESTAMP_NTZ column needs `timestampNtz`, a
 generated column `generatedColumns`, `delta.enableDeletionVectors=true` needs `deletionVectors`,
 widened types need `typeWidening`, and so on. A preview feature also satisfies the need for its
-successor. Where the data files of the table were searched (`inspect --look-in-files`, plans), files
-with deletion vectors need `deletionVectors`.
+successor. Live data files with deletion vectors need `deletionVectors`; a scan finds them in the
+newest checkpoint, and in the commits that it reads.
 
 ## Why it breaks
 Clients rely on the protocol to list the required features. If a feature is missing, some read
-wrong values, some ignore the property, and some refuse the table.
+wrong values, some ignore the property, and some refuse the table. Where deletion vectors are left
+and the feature is not listed, Delta Spark returns the deleted rows.
 
 ## Who breaks
 Delta Kernel and libraries built on it refuse such tables. If the protocol lists features (writer
 version 7), Delta Spark refuses every statement, even SELECT, with
 `DELTA_FEATURES_PROTOCOL_METADATA_MISMATCH`. Older clients do not notice. deltalake 1.6.6 creates
 such tables: with a NOT NULL and a TIMESTAMP_NTZ column, a table needs `invariants`, which deltalake
-does not list.
+does not list. Delta Spark 4.4.0 leaves deletion vectors when it drops `deletionVectors` from a
+table with clustered files.
 
 ## How to fix
 Add the feature, after checking that every client of the table works with it. Below writer version
@@ -80,7 +82,8 @@ def check(subject: RuleContext) -> Iterator[Finding]:
             subject.table,
             "data files have deletion vectors, and the protocol does not support deletionVectors: "
             "readers that follow the protocol return deleted rows",
-            "add the feature again, or rewrite the table with a client that shows the right rows",
+            "add it again with 'delta.feature.deletionVectors'='supported', or rewrite the table "
+            "with a client that shows the right rows",
             feature="deletionVectors",
             evidence=str(Trace.DELETION_VECTORS),
         )

@@ -53,8 +53,9 @@ def flaws_of_add(add: Mapping[str, Any]) -> Iterator[Trace]:
 
 def decode_usual_add(
     line: bytes,
-) -> tuple[str, Mapping[str, str | None], str | None, bool] | None:
-    """Return path, partition values, statistics and whether an `add` action has a base row id.
+) -> tuple[str, Mapping[str, str | None], str | None, bool, bool] | None:
+    """Return path, partition values and statistics of an `add` action, and whether it has a base
+    row id and a deletion vector.
 
     None if the action may have flaws, or if the line has other actions. Decoding a line with a
     known form is several times faster.
@@ -65,7 +66,8 @@ def decode_usual_add(
         return None
     if add.stats is not None and not are_readable(add.stats):
         return None
-    return add.path, add.partitionValues, add.stats, add.baseRowId is not None
+    row_ids, vector = add.baseRowId is not None, add.deletionVector is not None
+    return add.path, add.partitionValues, add.stats, row_ids, vector
 
 
 @cache
@@ -85,6 +87,7 @@ def _usual_decoder() -> Callable[[bytes], Any]:
             ("partitionValues", dict[str, str | None]),
             ("stats", str | None, None),
             ("baseRowId", msgspec.Raw | None, None),
+            ("deletionVector", msgspec.Raw | None, None),
         ],
     )
     line = msgspec.defstruct("Line", [("add", add)], forbid_unknown_fields=True)

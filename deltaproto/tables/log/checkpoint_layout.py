@@ -24,6 +24,7 @@ from deltaproto.tables.log.partition_paths import is_partitioned_by_text
 from deltaproto.tables.storage.interface import LogStore
 
 _MOST_PATHS = 10_000
+_VECTOR = "deletionVector.storageType"
 _SCHEMES = (
     "/", "abfs:", "abfss:", "adl:", "cosn:", "dbfs:", "file:", "gs:", "hdfs:", "http:", "https:",
     "obs:", "oss:", "s3:", "s3a:", "s3n:", "viewfs:", "wasb:", "wasbs:",
@@ -36,7 +37,8 @@ def has_absolute_paths(
     """Return True if a checkpoint has absolute paths; None if it cannot be read.
 
     Adds to the evidence: the members that its `add` actions lack, the statistics that its footers
-    have as bounds of a column, and unreadable parts or sidecars.
+    have as bounds of a column, whether there may be deletion vectors, and unreadable parts or
+    sidecars.
     """
     try:
         answers = []
@@ -44,6 +46,7 @@ def has_absolute_paths(
             leaves = _add_statistics(store, name)
             layout.flaws.update(flaws_in_statistics(leaves or {}))
             layout.untracked_in_checkpoint |= not _has_as_many(leaves, "baseRowId")
+            layout.vectors |= _may_have_vectors(leaves)
             if (texts := (leaves or {}).get("stats")) is not None:
                 layout.add_bounds(texts)
             answers.append(_has_absolute_by_bounds(leaves))
@@ -83,6 +86,12 @@ def _has_as_many(leaves: _Leaves | None, member: str) -> bool:
     files = leaves["path"].filled if "path" in leaves else 0
     found = leaves[member].filled if member in leaves else 0
     return files is not None and files == found
+
+
+def _may_have_vectors(leaves: _Leaves | None) -> bool:
+    """Return False if no `add` action of a part has a deletion vector, or if that is unknown."""
+    vectors = None if leaves is None else leaves.get(_VECTOR)
+    return vectors is not None and vectors.filled != 0
 
 
 def has_untracked_files(
@@ -169,7 +178,7 @@ def _add_statistics(store: LogStore, name: str) -> _Leaves | None:
         return None
     try:
         with store.open(name) as file:
-            return read_statistics(file, "add")
+            return read_statistics(file, "add", (_VECTOR.encode(),))
     except UnsupportedParquet:
         _require_parquet(store, name)
         return None

@@ -31,6 +31,8 @@ class FileChange(NamedTuple):
     """readable statistics of the first added files of a commit; None for the others"""
     row_ids: bool = False
     """whether an `add` action has a base row id"""
+    vector: bool = False
+    """whether an `add` action has a deletion vector"""
 
 
 def changes_of_action(action: Mapping[str, Any], *, statistics: bool) -> Iterator[FileChange]:
@@ -45,7 +47,8 @@ def changes_of_action(action: Mapping[str, Any], *, statistics: bool) -> Iterato
             kept = stored if usable and Trace.UNREADABLE_STATISTICS not in flaws else None
             known = values if isinstance(values, dict) else None
             row_ids = kind == "add" and file.get("baseRowId") is not None
-            yield FileChange(kind, path, known, flaws, kept, row_ids)
+            vector = kind == "add" and file.get("deletionVector") is not None
+            yield FileChange(kind, path, known, flaws, kept, row_ids, vector)
         elif flaws:
             yield FileChange(kind, "", None, flaws)
 
@@ -65,8 +68,8 @@ def usual_change(line: bytes, *, statistics: bool) -> FileChange | None:
     usual = decode_usual_add(line)
     if usual is None:
         return None
-    path, values, stored, row_ids = usual
-    return FileChange("add", path, values, (), stored if statistics else None, row_ids)
+    path, values, stored, row_ids, vector = usual
+    return FileChange("add", path, values, (), stored if statistics else None, row_ids, vector)
 
 
 def changes_in_line(line: bytes) -> Iterator[FileChange]:

@@ -55,6 +55,9 @@ class LayoutEvidence:
         """a live file that one of these commits added has a path beyond ASCII"""
         self.escaped = False
         """one of these commits added a file whose path contains an escape"""
+        self.vectors = False
+        """a live file that one of these commits added, or a file in the newest checkpoint, has a
+        deletion vector"""
         self.delta_rs_files = False
         """one of these commits added live files that delta-rs wrote itself"""
         self.delta_rs_rewrites = False
@@ -109,7 +112,8 @@ class LayoutEvidence:
         self.byte_order_mark |= mark
         added = False
         removed, tracked = set[str](), set[str]()
-        for number, (action, path, values, flaws, statistics, row_ids) in enumerate(files):
+        for number, change in enumerate(files):
+            action, path, values, flaws, statistics, row_ids, vector = change
             self.flaws.update(flaws)
             if action == "add" and path not in self._removed:
                 seen = number < MOST_STATISTICS and len(self.statistics) < _MOST_STATISTICS
@@ -129,6 +133,7 @@ class LayoutEvidence:
             elif path not in self._removed:
                 self.absolute |= absolute
                 self.non_ascii |= non_ascii
+                self.vectors |= vector
                 if action == "add":
                     self.partitions.add(path, values)
                     # Enabling row tracking adds files again.

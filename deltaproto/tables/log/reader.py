@@ -167,6 +167,11 @@ class LogReader:
 
             compared = metadata if self._every_statistics else None
             traces.update(find_file_traces(store, listing, version, compared))
+        elif snapshot.layout.vectors and "deletionVectors" not in protocol.supported:
+            # Search all files only where some may have what the protocol does not list.
+            from deltaproto.tables.log.traces import find_vectors
+
+            traces.update(find_vectors(store, listing, version))
         domains = snapshot.live_domains if _knows_domains(snapshot) else None
         bounds = snapshot.layout.read_bounds(metadata, version) if self._look_in_files else None
         return TableState(

@@ -286,6 +286,17 @@ def find_file_traces(
     return found
 
 
+def find_vectors(store: LogStore, listing: LogListing, version: int) -> dict[Trace, bool]:
+    """Return whether a live file of `version` has a deletion vector; nothing if that is unknown."""
+    try:
+        live = read_live_files(store, listing, version)
+    except TableError as error:
+        if error.code is not ErrorCode.CORRUPT_LOG:
+            raise
+        return {}
+    return {Trace.DELETION_VECTORS: any(file.vector for file in live.files.values())}
+
+
 def _has_change_files(store: LogStore, name: str) -> bool:
     with store.open(name) as file:
         return any("cdc" in a for a in read_actions(name, file, files=True, holding=b'"cdc"'))

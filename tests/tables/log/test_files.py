@@ -87,6 +87,7 @@ def test_every_action_is_read_or_left_out_as_requested(
             tuple(flaws_of_add(each[kind])) if kind == "add" else (),
             None,
             kind == "add" and each[kind].get("baseRowId") is not None,
+            kind == "add" and each[kind].get("deletionVector") is not None,
         )
         for each in plain
         for kind in ("add", "remove")
@@ -105,7 +106,7 @@ def test_the_first_commit_info_is_the_commits() -> None:
     text = b"\n".join(json.dumps(each).encode() for each in lines)
     _, (info, named, _) = read(text)
     flaws = tuple(flaws_of_add({"path": "p"}))
-    assert (info, named) == (first, [("add", "p", None, flaws, None, False)])
+    assert (info, named) == (first, [("add", "p", None, flaws, None, False, False)])
     assert commit_info(read_actions("0.json", io.BytesIO(text))) == first
     assert commit_info([{"commitInfo": None}, {"commitInfo": 3}, {"commitInfo": second}]) == second
     assert commit_info([{"add": {}}]) == {}

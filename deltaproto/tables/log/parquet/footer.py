@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import IO, Any, NamedTuple
 
@@ -250,8 +250,13 @@ class LeafStatistics(NamedTuple):
     """False if a row group with values lacks its minimum or maximum"""
 
 
-def read_statistics(file: IO[bytes], parent: str) -> dict[str, LeafStatistics]:
+def read_statistics(
+    file: IO[bytes], parent: str, nested: Collection[bytes] = ()
+) -> dict[str, LeafStatistics]:
     """Return the statistics of each leaf that is a direct member of a struct column, by name.
+
+    Args:
+        nested: dotted names of leaves further below, to return as well.
 
     Raises:
         UnsupportedParquet: the footer is corrupt or larger than this reader supports.
@@ -265,7 +270,10 @@ def read_statistics(file: IO[bytes], parent: str) -> dict[str, LeafStatistics]:
         for each in chunks:
             chunk = each.get(META, {})
             match chunk.get(_PATH):
-                case [bytes(name), bytes(leaf)] if name == parent.encode():
+                case [bytes(name), *below] if name == parent.encode():
+                    leaf = b".".join(below)
+                    if len(below) != 1 and leaf not in nested:
+                        continue
                     text = leaf.decode("utf-8", "replace")
                     found[text] = _with_chunk(found.get(text, _EMPTY), chunk)
     return found
