@@ -176,7 +176,7 @@ def _complete_features_remedy(failing: _Failing) -> Remedy | None:
         if required not in failing.table.protocol.supported
     }
     names = tuple(sorted(missing))
-    if not names or not failing.works_on(_requirements_with(failing.table, names)):
+    if not names or not failing.works_on(requirements.with_unused_features(failing.table, names)):
         return None
     # No command: Delta Spark and Databricks refuse every statement on such a table.
     ways = (f"{name} is missing from the protocol: {add_unlisted(name)}" for name in names)
@@ -199,17 +199,28 @@ def _give_row_ids_remedy(failing: _Failing) -> Remedy | None:
 
 
 def _drop_features_remedy(failing: _Failing) -> Remedy | None:
-    table, known = failing.table, failing.candidate.range
-    if known is None or not failing.path.offers(failing.access):
+    """Drop the features that decide; otherwise all that keep the protocol from a legacy pair.
+
+    A client may accept a pair, but not the same features in a list.
+    """
+    if failing.candidate.range is None or not failing.path.offers(failing.access):
         return None
-    names = _find_droppable(table, failing.because)
-    if not names or set(names) & known.catalog_only:
+    supported = sorted(failing.table.protocol.supported)
+    listed_only = tuple(n for n in supported if not feature_catalog.feature_record(n).legacy)
+    return _drop_remedy(failing, failing.because) or _drop_remedy(failing, listed_only)
+
+
+def _drop_remedy(failing: _Failing, features: tuple[str, ...]) -> Remedy | None:
+    """Return the remedy that drops the droppable ones of these features, if it is sufficient."""
+    table, known = failing.table, failing.candidate.range
+    names = _find_droppable(table, features)
+    if not names or known is None or set(names) & known.catalog_only:
         return None
     engine = _find_dropping_engine(table.protocol, names)
     if engine is None:
         return None
     drops = [feature_catalog.feature_record(name).drop for name in names]
-    without = _requirements_without(table, names)
+    without = requirements.without_features(table, names)
     if without is None or not failing.works_on(without):
         return None
     cost, text, flags = _cost(drops), f"drop {', '.join(names)}", ""
@@ -223,7 +234,7 @@ def _drop_features_remedy(failing: _Failing) -> Remedy | None:
         text += ", which rewrites data files"
     if any(drop.protects_history or drop.needs_truncate for drop in drops):
         if any(drop.needs_truncate for drop in drops) or not failing.works_on(
-            _with_checkpoint_protection(without)
+            requirements.with_checkpoint_protection(without)
         ):
             flags = " --history truncate"
             text += "; the history is truncated"
@@ -356,44 +367,3 @@ def _cost(drops: list[DropBehavior]) -> RemedyCost:
     if any(drop.protects_history or drop.needs_truncate for drop in drops):
         return RemedyCost.HISTORY
     return RemedyCost.METADATA
-
-
-def _requirements_with(
-    table: TableRequirements, names: tuple[str, ...]
-) -> TableRequirements | None:
-    """Return the table's requirements with the features added but unused."""
-    protocol = table.protocol
-    if protocol.violations():
-        return None
-    for name in names:
-        protocol = protocol.with_feature(name)
-    new = protocol.supported - table.protocol.supported
-    return table._replace(protocol=protocol, unused=table.unused | new)
-
-
-def _requirements_without(
-    table: TableRequirements, names: tuple[str, ...]
-) -> TableRequirements | None:
-    """Return the table's requirements without the features; None if others require them."""
-    protocol = table.protocol
-    if protocol.violations():
-        return None
-    kept = protocol.supported - set(names)
-    if any(set(names) & set(feature_catalog.required_features(name)) for name in kept):
-        return None
-    protocol = protocol.without_features(names)
-    left = protocol.supported
-    modes = tuple((name, mode) for name, mode in table.modes if name in left)
-    return table._replace(
-        protocol=protocol,
-        used=table.used & left,
-        unused=table.unused & left,
-        modes=modes,
-        hazards=requirements.remaining_hazards(table.hazards, names),
-    )
-
-
-def _with_checkpoint_protection(table: TableRequirements) -> TableRequirements:
-    """Return the requirements after a fast drop, which adds checkpointProtection."""
-    name = feature_catalog.CHECKPOINT_PROTECTION
-    return table._replace(protocol=table.protocol.with_feature(name), used=table.used | {name})

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.layers import FeatureState
 from deltaproto.protocol.protocol import Protocol
 
@@ -297,6 +298,45 @@ def table_requirements(
         hazards,
         unseen,
     )
+
+
+def with_unused_features(
+    table: TableRequirements, names: tuple[str, ...]
+) -> TableRequirements | None:
+    """Return the table's requirements with the features added but unused."""
+    protocol = table.protocol
+    if protocol.violations():
+        return None
+    for name in names:
+        protocol = protocol.with_feature(name)
+    new = protocol.supported - table.protocol.supported
+    return table._replace(protocol=protocol, unused=table.unused | new)
+
+
+def without_features(table: TableRequirements, names: tuple[str, ...]) -> TableRequirements | None:
+    """Return the table's requirements without the features; None if others require them."""
+    protocol = table.protocol
+    if protocol.violations():
+        return None
+    kept = protocol.supported - set(names)
+    if any(set(names) & set(feature_catalog.required_features(name)) for name in kept):
+        return None
+    protocol = protocol.without_features(names)
+    left = protocol.supported
+    modes = tuple((name, mode) for name, mode in table.modes if name in left)
+    return table._replace(
+        protocol=protocol,
+        used=table.used & left,
+        unused=table.unused & left,
+        modes=modes,
+        hazards=remaining_hazards(table.hazards, names),
+    )
+
+
+def with_checkpoint_protection(table: TableRequirements) -> TableRequirements:
+    """Return the requirements after a fast drop, which adds checkpointProtection."""
+    name = feature_catalog.CHECKPOINT_PROTECTION
+    return table._replace(protocol=table.protocol.with_feature(name), used=table.used | {name})
 
 
 def _of_vectors(hazards: frozenset[str]) -> frozenset[str]:

@@ -265,6 +265,24 @@ class TestDropping:
         assert remedy.features == ("deletionVectors",)
         assert (remedy.command or "").endswith("--drop deletionVectors --history truncate")
 
+    def test_a_feature_that_no_engine_drops_counts_less_in_a_legacy_pair(self) -> None:
+        names = {"changeDataFeed", "checkConstraints", "generatedColumns", "invariants"}
+        needs = table(protocol(3, 7, [VECTORS], [VECTORS, "appendOnly", *sorted(names)]))
+        for listed, features in (((VECTORS, *names, "appendOnly"), ()), ((VECTORS,), (VECTORS,))):
+            verdict = one(writers(*listed), "", needs, APPEND)
+            remedy = of_kind(verdict, "drop-feature")
+            assert (remedy.features if remedy else ()) == features
+        assert verdict.because == ("appendOnly", *sorted(names))
+        # Listed beside checkpointProtection, they still block the client.
+        assert remedy is not None
+        assert (remedy.command or "").endswith("--drop deletionVectors --history truncate")
+
+    def test_no_drop_is_offered_if_the_rest_is_no_legacy_pair(self) -> None:
+        needs = table(protocol(3, 7, [VECTORS], [VECTORS, "generatedColumns"]))
+        verdict = one(writers(VECTORS), "", needs, APPEND)
+        assert verdict.because == ("generatedColumns",)
+        assert of_kind(verdict, "drop-feature") is None
+
     def test_clustering_is_taken_off_before_mapping(self) -> None:
         features = {"columnMapping", "clustering"}
         needs = table(Protocol.carrying(features), used=["columnMapping", "clustering"])
