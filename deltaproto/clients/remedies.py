@@ -4,6 +4,7 @@ Upgrading the client does not touch the table. Dropping a feature changes the ta
 is cheap only if it rewrites no files and keeps the history (the feature's `DropBehavior` record).
 """
 
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -205,22 +206,42 @@ def _drop_features_remedy(failing: _Failing) -> Remedy | None:
     """
     if failing.candidate.range is None or not failing.path.offers(failing.access):
         return None
-    supported = sorted(failing.table.protocol.supported)
-    listed_only = tuple(n for n in supported if not feature_catalog.feature_record(n).legacy)
-    return _drop_remedy(failing, failing.because) or _drop_remedy(failing, listed_only)
+    supported = failing.table.protocol.supported
+    legacy = {record.name for record in feature_catalog.LEGACY}
+    others = tuple(sorted(supported - legacy))
+    pairs = _find_pairs(supported & legacy) if others else ()
+    tries = ((failing.because, None), (others, None), *((others, pair) for pair in pairs))
+    found = (_drop_remedy(failing, features, pair) for features, pair in tries)
+    return next(filter(None, found), None)
 
 
-def _drop_remedy(failing: _Failing, features: tuple[str, ...]) -> Remedy | None:
-    """Return the remedy that drops the droppable ones of these features, if it is sufficient."""
+def _find_pairs(features: frozenset[str]) -> Iterator[Protocol]:
+    """Yield the legacy pairs that imply these features, and perhaps others; the lowest first."""
+    pairs = (Protocol(*pair) for pair in feature_catalog.LEGACY_PAIRS)
+    return (pair for pair in pairs if features <= pair.supported)
+
+
+def _drop_remedy(
+    failing: _Failing, features: tuple[str, ...], pair: Protocol | None
+) -> Remedy | None:
+    """Return the remedy that drops the droppable ones of these features, if it is sufficient.
+
+    `pair` is the protocol to store afterwards; None: the one that the drops leave.
+    """
     table, known = failing.table, failing.candidate.range
     names = _find_droppable(table, features)
     if not names or known is None or set(names) & known.catalog_only:
+        return None
+    # All of them must go before a pair can be stored.
+    if pair is not None and not {*features} <= {*names}:
         return None
     engine = _find_dropping_engine(table.protocol, names)
     if engine is None:
         return None
     drops = [feature_catalog.feature_record(name).drop for name in names]
     without = requirements.without_features(table, names)
+    if without is not None and pair is not None:
+        without = requirements.stored_as(without, pair)
     if without is None or not failing.works_on(without):
         return None
     cost, text, flags = _cost(drops), f"drop {', '.join(names)}", ""
@@ -240,9 +261,13 @@ def _drop_remedy(failing: _Failing, features: tuple[str, ...]) -> Remedy | None:
             text += "; the history is truncated"
         else:
             text += "; checkpointProtection is left"
+    goal = f"--drop {' '.join(names)}{flags}"
+    if pair is not None:
+        text += f"; then store the protocol as {pair}"
+        goal = f"--protocol {pair.min_reader_version},{pair.min_writer_version}"
     command = None
     if table.by_name or not feature_catalog.CATALOG_MANAGED & table.protocol.supported:
-        command = f"deltaproto plan-downgrade {TABLE} --drop {' '.join(names)}{flags}{engine}"
+        command = f"deltaproto plan-downgrade {TABLE} {goal}{engine}"
     else:
         text += "; use the table's catalog name"
     return Remedy("drop-feature", cost, text, features=names, command=command)
@@ -299,19 +324,23 @@ def _find_droppable(table: TableRequirements, because: tuple[str, ...]) -> tuple
 
 
 def _normalize_remedy(failing: _Failing) -> Remedy | None:
-    """Store the same features as the lowest protocol, if that unblocks the client."""
+    """Store the lowest protocol or a legacy pair, which may add features, if that helps."""
     protocol = failing.table.protocol
-    if protocol.violations() or protocol.lowest() == protocol:
+    if protocol.violations():
         return None
-    if not failing.works_on(failing.table._replace(protocol=protocol.lowest())):
-        return None
-    reader, writer = protocol.lowest().versions
-    return Remedy(
-        "normalise",
-        RemedyCost.METADATA,
-        f"store the same features as {protocol.lowest()}",
-        command=f"deltaproto plan-downgrade {TABLE} --protocol {reader},{writer}",
-    )
+    for other in (protocol.lowest(), *_find_pairs(protocol.supported)):
+        if other == protocol or not failing.works_on(requirements.stored_as(failing.table, other)):
+            continue
+        added = ", ".join(sorted(other.supported - protocol.supported))
+        text = f"store the same features as {other}"
+        return Remedy(
+            "normalise",
+            RemedyCost.METADATA,
+            f"{text}, which adds {added}" if added else text,
+            command=f"deltaproto plan-downgrade {TABLE} --protocol "
+            f"{other.min_reader_version},{other.min_writer_version}",
+        )
+    return None
 
 
 def _catalog_name_remedy(failing: _Failing) -> Remedy | None:

@@ -309,8 +309,7 @@ def with_unused_features(
         return None
     for name in names:
         protocol = protocol.with_feature(name)
-    new = protocol.supported - table.protocol.supported
-    return table._replace(protocol=protocol, unused=table.unused | new)
+    return stored_as(table, protocol)
 
 
 def without_features(table: TableRequirements, names: tuple[str, ...]) -> TableRequirements | None:
@@ -331,6 +330,12 @@ def without_features(table: TableRequirements, names: tuple[str, ...]) -> TableR
         modes=modes,
         hazards=remaining_hazards(table.hazards, names),
     )
+
+
+def stored_as(table: TableRequirements, protocol: Protocol) -> TableRequirements:
+    """Return the table's requirements with this protocol; features that it adds are unused."""
+    new = protocol.supported - table.protocol.supported
+    return table._replace(protocol=protocol, unused=table.unused | new)
 
 
 def with_checkpoint_protection(table: TableRequirements) -> TableRequirements:

@@ -110,9 +110,10 @@ def _hint_for_table(judged: DeclaredVerdict, case: PolicyContext) -> str:
             f"check the table by its location: deltaproto check {place}"
         )
     return (
-        "no known version works and dropping features does not help: use another client, or see "
-        f"whether a copy into a new table helps: deltaproto plan-downgrade {case.shell_name} "
-        f"--for-client {judged.verdict.named} --access {judged.verdict.access}"
+        "no known version works and dropping the features does not help: use another client, or "
+        "see whether other changes or a copy into a new table help: "
+        f"deltaproto plan-downgrade {case.shell_name} --for-client {judged.verdict.named} "
+        f"--access {judged.verdict.access}"
     )
 
 

@@ -197,7 +197,7 @@ class TestDropping:
     def test_a_feature_that_cannot_be_dropped_is_not_offered(self, name: str) -> None:
         verdict = one(writers(), "", table(protocol(1, 7, None, [name])), APPEND)
         assert (verdict.verdict, verdict.because) == (Verdict.REFUSED, (name,))
-        assert verdict.remedies == ()
+        assert of_kind(verdict, "drop-feature") is None
 
     def test_what_requires_it_goes_first(self) -> None:
         needs = table(Protocol.carrying({"rowTracking"}))
@@ -265,23 +265,43 @@ class TestDropping:
         assert remedy.features == ("deletionVectors",)
         assert (remedy.command or "").endswith("--drop deletionVectors --history truncate")
 
-    def test_a_feature_that_no_engine_drops_counts_less_in_a_legacy_pair(self) -> None:
+    def test_a_client_may_accept_in_a_legacy_pair_what_it_refuses_in_a_list(self) -> None:
         names = {"changeDataFeed", "checkConstraints", "generatedColumns", "invariants"}
         needs = table(protocol(3, 7, [VECTORS], [VECTORS, "appendOnly", *sorted(names)]))
-        for listed, features in (((VECTORS, *names, "appendOnly"), ()), ((VECTORS,), (VECTORS,))):
-            verdict = one(writers(*listed), "", needs, APPEND)
-            remedy = of_kind(verdict, "drop-feature")
-            assert (remedy.features if remedy else ()) == features
+        verdict = one(writers(VECTORS), "", needs, APPEND)
         assert verdict.because == ("appendOnly", *sorted(names))
+        (remedy,) = verdict.remedies
+        assert remedy.features == (VECTORS,)
         # Listed beside checkpointProtection, they still block the client.
-        assert remedy is not None
         assert (remedy.command or "").endswith("--drop deletionVectors --history truncate")
 
-    def test_no_drop_is_offered_if_the_rest_is_no_legacy_pair(self) -> None:
+    def test_a_pair_that_adds_features_is_stored_after_the_drops(self) -> None:
         needs = table(protocol(3, 7, [VECTORS], [VECTORS, "generatedColumns"]))
-        verdict = one(writers(VECTORS), "", needs, APPEND)
-        assert verdict.because == ("generatedColumns",)
-        assert of_kind(verdict, "drop-feature") is None
+        (remedy,) = one(writers(VECTORS), "", needs, APPEND).remedies
+        assert (remedy.kind, remedy.features) == ("drop-feature", (VECTORS,))
+        assert remedy.text.endswith("the history is truncated; then store the protocol as (1,4)")
+        assert (remedy.command or "").endswith("plan-downgrade {table} --protocol 1,4")
+
+    @pytest.mark.parametrize(
+        ("name", "pair", "added"),
+        [
+            ("appendOnly", "1,2", "invariants"),
+            ("generatedColumns", "1,4", "appendOnly, changeDataFeed, checkConstraints, invariants"),
+        ],
+    )
+    def test_a_pair_that_adds_features_is_stored_without_a_drop(
+        self, name: str, pair: str, added: str
+    ) -> None:
+        needs = table(protocol(1, 7, None, [name]))
+        (remedy,) = one(writers(), "", needs, APPEND).remedies
+        assert remedy.text == f"store the same features as ({pair}), which adds {added}"
+        assert remedy.command == f"deltaproto plan-downgrade {{table}} --protocol {pair}"
+
+    @pytest.mark.parametrize("name", ["zzzUnknown", "clustering"])
+    def test_no_pair_is_stored_while_a_feature_stays_that_needs_a_list(self, name: str) -> None:
+        listed = [VECTORS, "generatedColumns", "domainMetadata", name]
+        needs = table(protocol(3, 7, [VECTORS], listed))
+        assert one(writers(VECTORS), "", needs, APPEND).remedies == ()
 
     def test_clustering_is_taken_off_before_mapping(self) -> None:
         features = {"columnMapping", "clustering"}
