@@ -47,7 +47,11 @@ def test_no_text_is_an_error(text: str) -> None:
     assert interval_hours(text) >= 0
 
 
-@pytest.mark.parametrize(("left", "expected"), [(None, 24), (5.0, 5), (23.5, 23.5), (30.5, 24)])
+# Delta counts the retention from a full minute.
+@pytest.mark.parametrize(
+    ("left", "expected"),
+    [(None, 24), (5.0, 5), (23.5, 23.5), (24.01, 24.01), (30.5, 24 + 1 / 60)],
+)
 def test_no_more_is_waited_than_is_left(left: float | None, expected: float) -> None:
     assert retention_wait(Table(Protocol(1, 2)), TRUNCATION_RETENTION, left).hours == pytest.approx(
         expected

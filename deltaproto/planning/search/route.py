@@ -53,6 +53,8 @@ _COLLATED = (
     "columns get a type with a collation, for which the protocol has no feature, and clients "
     "handle that differently"
 )
+_FULL_MINUTE = 1 / 60
+"""hours by which a wait can exceed the retention period, which Delta counts from a full minute"""
 _REWRITING = frozenset({"OPTIMIZE", "REORG", REMOVE_MAPPING})
 """operations that write the rows of a table to new data files"""
 _predictions = BoundedCache[tuple[int, str, Engine], tuple[Table, "Outcome"]](512)
@@ -409,7 +411,7 @@ def raise_to_pair(pair: tuple[int, int]) -> SetProperties:
 
 
 def retention_wait(table: Table, key: str, left: float | None = None) -> Wait:
-    """Return the wait for a retention property; `left`: remaining hours, if fewer."""
+    """Return the wait for a retention property; `left`: remaining hours, if known."""
     full = retention_hours(table.configuration, key) + table.hours_ahead
     value = f"{key} = {effective_value(table.configuration, key)}"
-    return Wait(full if left is None else min(left, full), value)
+    return Wait(full if left is None else min(left, full + _FULL_MINUTE), value)
