@@ -21,6 +21,7 @@ from deltaproto.planning.plan import Blocked, Plan
 from deltaproto.planning.predict.pending import has_pending, settling_keys
 from deltaproto.planning.predict.table import MIN_WRITER_VERSION, Table
 from deltaproto.planning.request import PlanInput
+from deltaproto.planning.search.copy_table import with_possible_copies
 from deltaproto.planning.search.cost import Cost, compute_cost
 from deltaproto.planning.search.droppable import (
     GOAL_UNREACHABLE,
@@ -351,7 +352,8 @@ def _explain_unreachable(
             ending = end_state_of(
                 predictions[-1].outcome.table if predictions else task.table, task.table
             )
-            return tuple(find_blockers(inputs, goal, ending, droppable)) or (GOAL_UNREACHABLE,)
+            blocked = with_possible_copies(inputs, find_blockers(inputs, goal, ending, droppable))
+            return blocked or (GOAL_UNREACHABLE,)
     return (_contradiction("; ".join(goal.text for goal in goals)),)
 
 

@@ -12,7 +12,7 @@ from deltaproto.planning.impact import (
 )
 from deltaproto.planning.plan import Alternative, Blocked, Plan
 from deltaproto.planning.request import PlanInput, goal_text
-from deltaproto.planning.search.copy_table import plan_copy
+from deltaproto.planning.search.copy_table import plan_copy, with_possible_copies
 from deltaproto.planning.search.droppable import (
     GOAL_UNREACHABLE,
     find_blockers,
@@ -167,9 +167,9 @@ def _build_plan(
         "plan-downgrade",
         _goal_fields(request),
         best.predictions,
-        blocked=blocked,
+        blocked=with_possible_copies(inputs, blocked),
         alternatives=alternatives,
-        kept=kept,
+        kept=with_possible_copies(inputs, kept),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from deltaproto.planning.converge import plan_target
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.from_state import read_comments
 from deltaproto.planning.plan import Plan
@@ -23,6 +24,7 @@ from deltaproto.planning.request import PlanInput
 from deltaproto.planning.search.copy_by_name import LOSSES, loss_names
 from deltaproto.planning.search.copy_table import plan_copy, same_copy
 from deltaproto.planning.search.goals import FeaturesAbsent
+from deltaproto.planning.target import Requirements, Target
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from tests.planning.test_classics import given
@@ -108,6 +110,22 @@ def test_what_cannot_be_written_in_a_statement_is_copied_manually() -> None:
     for column in (strict, odd, deep):
         plan = planned(table("identityColumns", columns=(column,)), "identityColumns")
         assert plan.steps[0].operations == ("CREATE TABLE AS SELECT",)
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_hint_names_the_option_only_if_a_plan_can_copy_the_table(nested: bool) -> None:
+    column = Column("v", Atomic("variant"))
+    if nested:
+        column = Column("n", Array(Struct((column,))))
+    inputs = table("variantType", "clustering", columns=(ID, column))
+    for request in (DowngradeRequest(to=(1, 2)), DowngradeRequest(lowest=True)):
+        plan = plan_downgrade(inputs, request)
+        hints = {each.feature: each.remedy for each in (*plan.blocked, *plan.kept)}
+        assert ("(`plan-downgrade --rewrite`)" in hints["variantType"]) is not nested
+        # A copy without clustering needs no domain.
+        assert "(`plan-downgrade --rewrite`)" in hints["domainMetadata"]
+    (unmet,) = plan_target(inputs, Target(Requirements(absent=frozenset({"variantType"})))).unmet
+    assert ("(`plan-downgrade --rewrite`)" in unmet.remedy) is not nested
 
 
 def test_a_manual_copy_is_partitioned_by_the_new_names() -> None:

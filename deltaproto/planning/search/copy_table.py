@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from deltaproto.planning.ddl.constraint_text import restorable_text
-from deltaproto.planning.plan import Alternative, Plan, Rewrites, Step
+from deltaproto.planning.plan import Alternative, Blocked, Plan, Rewrites, Step
 from deltaproto.planning.predict.auto_enable import features_of_columns, features_of_properties
 from deltaproto.planning.predict.bounds import hazards_of_copy
 from deltaproto.planning.predict.outcome import Rewrite
@@ -23,6 +25,7 @@ from deltaproto.planning.search.copy_by_name import (
     copy_steps,
 )
 from deltaproto.planning.search.cost import Cost
+from deltaproto.planning.search.droppable import COPY_HINT
 from deltaproto.planning.search.goals import EndState, FeaturesAbsent, Goal, VersionsAtMost
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import PropertyIs
@@ -37,6 +40,10 @@ _SET_BY_DELTA = (
 _NOT_COPIED = (*_SET_BY_DELTA, "delta.coordinatedCommits.")
 _DEFAULTS = "allowColumnDefaults"
 _CASTS = {"timestamp_ntz": ("timestampNtz", "TIMESTAMP"), "variant": ("variantType", "STRING")}
+_OWN_COPY = (
+    "copy the rows with a query of your own into a new table without it: `plan-downgrade "
+    "--rewrite` converts only whole columns"
+)
 _ALWAYS = ("time-travel", "streams", "location", "grants", "sharing", "tags")
 
 
@@ -68,6 +75,26 @@ def plan_copy(inputs: PlanInput, goal: Goal) -> Alternative | None:
         Cost(losses, 1, inputs.files.bytes or 0, 0, 1),
         made,
     )
+
+
+def with_possible_copies(inputs: PlanInput, blocked: Iterable[Blocked]) -> tuple[Blocked, ...]:
+    """Return the blockers; where no plan copies the table without the feature, the remedy says so.
+
+    If the columns are unknown, nothing is changed.
+    """
+    return tuple(
+        each._replace(remedy=each.remedy.replace(COPY_HINT, _OWN_COPY))
+        if COPY_HINT in each.remedy and not _can_omit(inputs, each.feature)
+        else each
+        for each in blocked
+    )
+
+
+def _can_omit(inputs: PlanInput, feature: str | None) -> bool:
+    if feature is None or inputs.table.schema is None:
+        return True
+    names = feature_catalog.with_dependents((feature,), inputs.table.protocol.supported)
+    return plan_copy(inputs, FeaturesAbsent(frozenset(names))) is not None
 
 
 def end_state_of_copy(table: Table) -> EndState:

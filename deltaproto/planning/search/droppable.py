@@ -51,6 +51,9 @@ DROP_ORDER = (
     "v2Checkpoint",
 )
 
+COPY_HINT = "copy the table into a new one without it (`plan-downgrade --rewrite`)"
+"""the remedy for a feature that no engine drops"""
+
 
 class DroppableFeatures(NamedTuple):
     """The features of one table, except checkpointProtection."""
@@ -139,7 +142,6 @@ def _add_required(undroppable: dict[str, Blocked], supported: frozenset[str]) ->
 
 def _undroppable_reason(name: str, engine: Engine) -> tuple[str, str]:
     drop = feature_catalog.feature_record(name).drop
-    rewrite = "copy the table into a new one without it (`plan-downgrade --rewrite`)"
     if engine.name is EngineName.DELTA_SPARK and drop.delta_spark is not None:
         return f"{engine} cannot drop it", f"delta-spark@{drop.delta_spark} or later can"
     if engine.name is EngineName.DATABRICKS and drop.databricks is not None:
@@ -147,16 +149,16 @@ def _undroppable_reason(name: str, engine: Engine) -> tuple[str, str]:
     if drop.databricks is not None:
         return (
             f"neither {engine} nor any delta-spark can drop it",
-            f"Databricks Runtime {drop.databricks} or later can; otherwise {rewrite}",
+            f"Databricks Runtime {drop.databricks} or later can; otherwise {COPY_HINT}",
         )
     if drop.delta_spark is not None:
         return (
             f"no Databricks Runtime (including {engine}) is documented to drop it",
-            f"delta-spark@{drop.delta_spark} or later can; otherwise {rewrite}",
+            f"delta-spark@{drop.delta_spark} or later can; otherwise {COPY_HINT}",
         )
     if name in feature_catalog.NEW_TABLE_FEATURES:
         return "no engine can drop it", "keep it; every new table has it too"
-    return "no engine can drop it", rewrite
+    return "no engine can drop it", COPY_HINT
 
 
 def _required_by_undroppable(
