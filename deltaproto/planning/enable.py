@@ -183,5 +183,7 @@ def disabling_statements(name: str, table: Table) -> list[Statement]:
     if current != value:
         found.append(SetProperties({key: value}, name))
     if name == "deletionVectors" and table.vectors is not False:
-        found.append(Purge())
+        columns = table.clustering or ()
+        # While the table is clustered, Delta Spark rewrites no file that OPTIMIZE has clustered.
+        found += [ClusterBy(()), Purge(), ClusterBy(columns)] if columns else [Purge()]
     return found

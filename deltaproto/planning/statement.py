@@ -10,7 +10,7 @@ from typing import Protocol as Interface
 
 from deltaproto.planning import arithmetic
 from deltaproto.planning.engine import CLUSTERS_EXISTING_SINCE, Engine, EngineName
-from deltaproto.planning.predict.before_drop import moves_absolute, purge_rewrites
+from deltaproto.planning.predict.before_drop import may_skip_files, purge_rewrites, purged
 from deltaproto.planning.predict.consistency import (
     refuse_constraint_change,
     refuse_rewrite,
@@ -249,13 +249,11 @@ class Purge(NamedTuple):
         rewrites = purge_rewrites(table)
         if rewrites is Rewrite.NONE:
             return Outcome(table)
+        there = bool(table.vectors or table.stray_columns)
         commit = PredictedCommit(
-            "REORG", table.protocol, sure=bool(table.vectors or table.stray_columns)
+            "REORG", table.protocol, sure=there and not may_skip_files(table, engine)
         )
-        after = table._replace(
-            vectors=False, stray_columns=False, absolute_rewritten=moves_absolute(table)
-        )
-        return Outcome(after, (commit,), rewrites)
+        return Outcome(purged(table, engine), (commit,), rewrites)
 
 
 class Wait(NamedTuple):

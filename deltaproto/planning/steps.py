@@ -128,10 +128,10 @@ def _describe_purpose(prediction: PredictedStatement) -> str:
             return _describe_drop(statement, prediction)
         case DropConstraint():
             return f"drop the constraint {statement.name}, so that checkConstraints can be dropped"
-        case ClusterBy(columns=()) if MAPPING_MODE in before.configuration:
+        case ClusterBy(columns=()) if before.mapped or before.vectors or before.widened:
             return (
-                "remove clustering while column mapping is removed; otherwise clustering would "
-                "keep physical column names and break"
+                "remove clustering before files are rewritten; otherwise Delta Spark skips files "
+                "that OPTIMIZE has clustered, and clustering keeps physical column names"
             )
         case ClusterBy(columns=()):
             return "remove clustering; the feature stays in the protocol"

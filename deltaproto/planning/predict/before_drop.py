@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from deltaproto.planning.engine import Engine
+from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict import column_mapping
 from deltaproto.planning.predict.consistency import (
     refuse_rewrite,
@@ -30,6 +30,13 @@ from deltaproto.planning.predict.unreadable import refuse_file_rewrite
 
 _SET, _UNSET, _REORG, _DROP = "SET TBLPROPERTIES", "UNSET TBLPROPERTIES", "REORG", "DROP FEATURE"
 _ITS_REORG = "the REORG that the drop runs"
+_SKIPS_CLUSTERED = (
+    "Delta Spark does not rewrite files that OPTIMIZE has clustered: {} can stay in them, although "
+    "the feature is dropped. Run ALTER TABLE … CLUSTER BY NONE before, and CLUSTER BY again after."
+)
+_VECTORS = "deletion vectors, without which deleted rows come back,"
+_OLD_TYPES = "values of the types before the type changes"
+_FILES_LEFT = "files may keep what the dropped feature describes"
 _COORDINATED = (
     "delta.coordinatedCommits.commitCoordinator-preview",
     "delta.coordinatedCommits.commitCoordinatorConf-preview",
@@ -156,13 +163,13 @@ def _remove_vectors(table: Table, engine: Engine) -> BeforeDrop:
         return BeforeDrop(after, tuple(operations), refusal=refusal)
     rewrites = purge_rewrites(table)
     if rewrites is not Rewrite.NONE:
-        operations.append((_REORG, bool(there or table.stray_columns)))
+        sure = bool(there or table.stray_columns) and not may_skip_files(table, engine)
+        operations.append((_REORG, sure))
     operations.append(("Deletion Vector Tombstones", True))
-    after = after._replace(
-        vectors=False, stray_columns=False, absolute_rewritten=moves_absolute(table)
-    )
+    after = purged(after, engine)
     changed = True if writable else False if there is False else None
-    return BeforeDrop(after, tuple(operations), rewrites, changed)
+    prepared = BeforeDrop(after, tuple(operations), rewrites, changed)
+    return prepared if after.vectors is False else _leaving_files(prepared, _VECTORS)
 
 
 def purge_rewrites(table: Table) -> Rewrite:
@@ -170,6 +177,32 @@ def purge_rewrites(table: Table) -> Rewrite:
     if table.stray_columns is not False:
         return Rewrite.SOME
     return Rewrite.NONE if table.vectors is False else Rewrite.VECTORS
+
+
+def may_skip_files(table: Table, engine: Engine) -> bool:
+    """Return True if REORG may rewrite no file, because OPTIMIZE has clustered them all.
+
+    Delta Spark takes them for finished, with deletion vectors or not, while the table is clustered.
+    """
+    clustered = "clustering" in table.protocol.supported and table.clustering != ()
+    return clustered and engine.name is EngineName.DELTA_SPARK
+
+
+def purged(table: Table, engine: Engine) -> Table:
+    """Return the table after REORG … APPLY (PURGE)."""
+    if may_skip_files(table, engine):
+        return table._replace(
+            vectors=table.vectors and None, stray_columns=table.stray_columns and None
+        )
+    return table._replace(
+        vectors=False, stray_columns=False, absolute_rewritten=moves_absolute(table)
+    )
+
+
+def _leaving_files(prepared: BeforeDrop, what: str) -> BeforeDrop:
+    """Return the preparation with what REORG may leave in files that OPTIMIZE has clustered."""
+    table = prepared.table._replace(unpredicted=_FILES_LEFT)
+    return prepared._replace(table=table, warnings=(_SKIPS_CLUSTERED.format(what),))
 
 
 def moves_absolute(table: Table) -> bool:
@@ -219,7 +252,10 @@ def _rewrite_widened(table: Table, engine: Engine) -> BeforeDrop:
         after = after._replace(vectors=None if table.vectors else table.vectors)
     operations.append((_DROP, sure))
     rewrites = Rewrite.NONE if table.rewritten else Rewrite.WIDENED
-    return BeforeDrop(after, tuple(operations), rewrites, changed=True if sure else None)
+    prepared = BeforeDrop(after, tuple(operations), rewrites, changed=True if sure else None)
+    if table.rewritten or not may_skip_files(table, engine):
+        return prepared
+    return _leaving_files(prepared, _OLD_TYPES)
 
 
 def _refuse_geospatial(table: Table) -> BeforeDrop:

@@ -11,6 +11,7 @@ from deltaproto.caches import BoundedCache, IdentityKey
 from deltaproto.planning.ddl.user_statement import UserStatement
 from deltaproto.planning.enable import disabling_statements, sort_for_disabling
 from deltaproto.planning.engine import Engine, EngineName
+from deltaproto.planning.predict.before_drop import may_skip_files
 from deltaproto.planning.predict.bounds import follow_bounds
 from deltaproto.planning.predict.collations import COLLATED
 from deltaproto.planning.predict.drop_feature import EMPTY_COMMIT, HISTORY_ERROR
@@ -53,8 +54,6 @@ _COLLATED = (
     "columns get a type with a collation, for which the protocol has no feature, and clients "
     "handle that differently"
 )
-_FULL_MINUTE = 1 / 60
-"""hours by which a wait can exceed the retention period, which Delta counts from a full minute"""
 _REWRITING = frozenset({"OPTIMIZE", "REORG", REMOVE_MAPPING})
 """operations that write the rows of a table to new data files"""
 _predictions = BoundedCache[tuple[int, str, Engine], tuple[Table, "Outcome"]](512)
@@ -145,7 +144,7 @@ def _build_in_order(
         builder.add(UnsetProperties(settling_keys(table)))
     if drops is DropMode.TRUNCATING:
         _drop_immediately(builder, choice)
-    clustering = _columns_to_uncluster(table, choice)
+    clustering = _columns_to_uncluster(table, choice, engine)
     if clustering:
         builder.add(ClusterBy(()))
     _disable(builder, choice)
@@ -393,15 +392,17 @@ def _drop_statements(choice: DropSelection, *, truncate: bool) -> Iterator[DropF
         yield DropFeature(name, truncate=truncate and protected)
 
 
-def _columns_to_uncluster(table: Table, choice: DropSelection) -> tuple[str, ...]:
-    """Return the clustering columns to remove while column mapping is dropped.
+def _columns_to_uncluster(table: Table, choice: DropSelection, engine: Engine) -> tuple[str, ...]:
+    """Return the clustering columns to remove meanwhile.
 
-    Otherwise Delta Spark 4.4 leaves their physical names behind, which breaks the table.
+    Otherwise Delta Spark 4.4 leaves physical names, which break the table, or does not rewrite.
     """
-    mapped = table.configuration.get(MAPPING_MODE, "none").lower() != "none"
-    if mapped and "columnMapping" in choice.dropped | choice.off:
-        return table.clustering or ()
-    return ()
+    gone = choice.dropped | choice.off
+    unmaps = "columnMapping" in gone and table.mapped
+    rewrites = "deletionVectors" in gone and table.vectors is not False
+    rewrites |= table.widened is not False and any(n.startswith("typeWidening") for n in gone)
+    found = unmaps or (rewrites and may_skip_files(table, engine))
+    return (table.clustering or ()) if found else ()
 
 
 def raise_to_pair(pair: tuple[int, int]) -> SetProperties:
@@ -411,7 +412,7 @@ def raise_to_pair(pair: tuple[int, int]) -> SetProperties:
 
 
 def retention_wait(table: Table, key: str, left: float | None = None) -> Wait:
-    """Return the wait for a retention property; `left`: remaining hours, if known."""
+    """Return the wait for a retention property, counted from a full minute; `left`: if known."""
     full = retention_hours(table.configuration, key) + table.hours_ahead
     value = f"{key} = {effective_value(table.configuration, key)}"
-    return Wait(full if left is None else min(left, full + _FULL_MINUTE), value)
+    return Wait(full if left is None else min(left, full + 1 / 60), value)
