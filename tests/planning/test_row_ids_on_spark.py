@@ -9,7 +9,7 @@ import pytest
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.predict.table import ROW_ID_COLUMNS
 from deltaproto.planning.search.route import predict_statement
-from tests.planning.oracle import agree, came_true, execute, look, newest, planned
+from tests.planning.oracle import agree, came_true, execute, look, newest, planned, predict
 from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import RUNNING, needs_delta
 
@@ -24,6 +24,14 @@ SCRIPTS = {
     "with a constraint": (_CONSTRAINT, _ENABLE, "alter table {t} drop constraint c", _INSERT),
     "unset": (_ENABLE, "alter table {t} unset tblproperties ('delta.enableRowTracking')", _INSERT),
     "dropped": (_ENABLE, "alter table {t} drop feature rowTracking", _INSERT, _ENABLE, _UPDATE),
+    "suspended": (
+        _ENABLE,
+        "alter table {t} set tblproperties ('delta.enableRowTracking' = 'false', "
+        "'delta.rowTrackingSuspended' = 'true')",
+        _INSERT,
+        "optimize {t}",
+        "alter table {t} drop feature rowTracking",
+    ),
     "replaced": (
         "replace table {t} using delta tblproperties ('delta.enableRowTracking' = 'true') "
         "as select 1L id, 'x' s",
@@ -52,3 +60,25 @@ def test_a_script_does_what_was_predicted(
         came_true(said, after, statement)
         named = [{*ROW_ID_COLUMNS} & each.configuration.keys() for each in (table, after)]
         assert named[0] == named[1], statement
+
+
+@needs_delta("4.4", "the drop of rowTracking")
+def test_suspended_row_tracking_is_not_enabled_by_the_statement_that_resumes_it(
+    delta_spark: DeltaSpark, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t")
+    table = f"delta.`{path}`"
+    suspended = "'delta.rowTrackingSuspended' = "
+    delta_spark.sql(
+        f"create table {table} (id bigint, s string) using delta tblproperties ({suspended} 'true')"
+    )
+    delta_spark.sql(_INSERT.format(t=table))
+    both = (
+        f"alter table {table} set tblproperties "
+        f"({suspended} 'false', 'delta.enableRowTracking' = 'true')"
+    )
+    resume = f"alter table {table} set tblproperties ({suspended} 'false')"
+    for statement in (both, resume, _ENABLE.format(t=table)):
+        _, said = predict(path, statement)
+        assert (said.refusal is None) is (statement != both)
+        agree(said, execute(delta_spark, path, statement))

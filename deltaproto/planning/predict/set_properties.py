@@ -33,6 +33,7 @@ from deltaproto.planning.predict.table import (
     MIN_READER_VERSION,
     MIN_WRITER_VERSION,
     ROW_TRACKING,
+    ROW_TRACKING_SUSPENDED,
     Table,
 )
 from deltaproto.planning.predict.validation import (
@@ -46,6 +47,13 @@ SET, UNSET = "SET TBLPROPERTIES", "UNSET TBLPROPERTIES"
 UNCOUNTED = "DELTA_ROW_ID_ASSIGNMENT_WITHOUT_STATS"
 """error class for files that need row ids, and whose number of rows the log does not have"""
 _BACKFILL = "ROW TRACKING BACKFILL"
+_SUSPENDED = Refusal(
+    "",
+    "files get no row ids while row tracking is suspended, even if the same statement ends that",
+    f"first set {ROW_TRACKING_SUSPENDED} = false in a separate statement",
+    # All files may have row ids.
+    sure=False,
+)
 _UNCOUNTED = Refusal(
     UNCOUNTED,
     "Delta Spark cannot give row ids to data files whose statistics lack the number of rows, as "
@@ -168,6 +176,9 @@ def _enable_row_tracking(table: Table, engine: Engine) -> Outcome:
         upgraded = table._replace(protocol=after.protocol)
         done = Outcome(upgraded, tuple(commits[:-1]))
         refusal = _UNCOUNTED._replace(sure=table.uncounted_files is True)
+    elif commits and commits[-1].operation == _BACKFILL and table.is_on(ROW_TRACKING_SUSPENDED):
+        upgraded = table._replace(protocol=after.protocol)
+        done, refusal = Outcome(upgraded, tuple(commits[:-1])), _SUSPENDED
     else:
         return Outcome(after, tuple(commits))
     known = engine.name is EngineName.DELTA_SPARK

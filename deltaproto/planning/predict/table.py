@@ -293,13 +293,16 @@ class Table(NamedTuple):
             geospatial=columns_of_type(schema, "geometry", "geography"),
         )
 
-    def with_new_files(self, *, sure: bool = False) -> Table:
+    def with_new_files(self, *, sure: bool = False, rewritten: bool = False) -> Table:
         """Return the table after a statement that writes data files, certainly if `sure`.
 
-        They have row ids as soon as row tracking is supported, whether or not it is enabled.
+        They have row ids as soon as row tracking is supported, whether or not it is enabled, unless
+        it is suspended. `rewritten`: they may replace all others.
         """
-        if "rowTracking" not in self.protocol.supported or self.is_on(ROW_TRACKING_SUSPENDED):
+        if "rowTracking" not in self.protocol.supported:
             return self
+        if self.is_on(ROW_TRACKING_SUSPENDED):
+            return self._replace(row_ids=self.row_ids and None) if rewritten else self
         domains = self.domains
         if domains is not None and ROW_TRACKING_DOMAIN not in domains:
             domains = (*domains, ROW_TRACKING_DOMAIN) if sure else None

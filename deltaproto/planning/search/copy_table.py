@@ -41,7 +41,7 @@ _NOT_COPIED = (*_SET_BY_DELTA, "delta.coordinatedCommits.")
 _DEFAULTS = "allowColumnDefaults"
 _CASTS = {"timestamp_ntz": ("timestampNtz", "TIMESTAMP"), "variant": ("variantType", "STRING")}
 _OWN_COPY = (
-    "copy the rows with a query of your own into a new table without it: `plan-downgrade "
+    "copy the rows with a custom query into a new table without it: `plan-downgrade "
     "--rewrite` converts only whole columns"
 )
 _ALWAYS = ("time-travel", "streams", "location", "grants", "sharing", "tags")
@@ -78,7 +78,7 @@ def plan_copy(inputs: PlanInput, goal: Goal) -> Alternative | None:
 
 
 def with_possible_copies(inputs: PlanInput, blocked: Iterable[Blocked]) -> tuple[Blocked, ...]:
-    """Return the blockers; where no plan copies the table without the feature, the remedy says so.
+    """Return the blockers; where no plan copies the table without the feature, the remedy shows that.
 
     If the columns are unknown, nothing is changed.
     """

@@ -196,7 +196,7 @@ def _predict(statement: Statement, table: Table, engine: Engine) -> Outcome:
         after = after._replace(unpredicted=_COLLATED)
     rewriting = [each for each in outcome.commits if each.operation in _REWRITING]
     if rewriting:
-        after = after.with_new_files(sure=any(each.sure for each in rewriting))
+        after = after.with_new_files(sure=any(c.sure for c in rewriting), rewritten=True)
     if outcome.commits and table.aged_in_newest_run:
         first = outcome.commits[0]
         # Empty commits exist only for the checkpoint that they trigger.
