@@ -78,7 +78,7 @@ def plan_copy(inputs: PlanInput, goal: Goal) -> Alternative | None:
 
 
 def with_possible_copies(inputs: PlanInput, blocked: Iterable[Blocked]) -> tuple[Blocked, ...]:
-    """Return the blockers; where no plan copies the table without the feature, the remedy shows that.
+    """Return the blockers, without the hint to copy the table where no plan can.
 
     If the columns are unknown, nothing is changed.
     """
