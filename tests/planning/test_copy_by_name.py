@@ -168,6 +168,14 @@ def test_a_plan_is_compared_with_the_table() -> None:
     )
 
 
+def test_a_copy_keeps_a_feature_that_has_the_property_of_its_preview() -> None:
+    widening = {"delta.enableTypeWidening": "true"}
+    inputs = table("clustering", "typeWidening", configuration=widening, clustering=("id",))
+    plan = planned(inputs, "clustering")
+    assert "'delta.enableTypeWidening' = 'true'" in (plan.steps[0].sql or "")
+    assert same_copy(inputs, plan)
+
+
 def test_comments_inside_collections_are_kept() -> None:
     x = {"name": "x", "type": "long", "nullable": True, "metadata": {"comment": "deep"}}
     row = {"type": "struct", "fields": [x]}

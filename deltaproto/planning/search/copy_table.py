@@ -28,7 +28,7 @@ from deltaproto.planning.search.cost import Cost
 from deltaproto.planning.search.droppable import COPY_HINT
 from deltaproto.planning.search.goals import EndState, FeaturesAbsent, Goal, VersionsAtMost
 from deltaproto.protocol import feature_catalog
-from deltaproto.protocol.feature import PropertyIs
+from deltaproto.protocol.feature import Feature, PropertyIs
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.sql.quoting import quote_identifier
 
@@ -106,8 +106,22 @@ def redesign_copy(inputs: PlanInput, plan: Plan) -> TableCopy | None:
     """Return the new table of a plan that copies this table; None if it cannot be copied."""
     if inputs.table.schema is None:
         return None
-    every = frozenset(each.name for each in feature_catalog.all_features())
-    return _design_copy(inputs, inputs.table.schema, every - plan.protocol_after.supported)
+    kept = plan.protocol_after.supported
+    switches = {
+        key for name in kept for key in _enabling_keys(feature_catalog.feature_record(name))
+    }
+    # A preview has the property of the final feature.
+    without = frozenset(
+        each.name
+        for each in feature_catalog.all_features()
+        if each.name not in kept and switches.isdisjoint(_enabling_keys(each))
+    )
+    return _design_copy(inputs, inputs.table.schema, without)
+
+
+def _enabling_keys(feature: Feature) -> tuple[str, ...]:
+    rule = feature.enablement
+    return tuple(rule.keys) if isinstance(rule, PropertyIs) else ()
 
 
 def same_copy(inputs: PlanInput, plan: Plan) -> bool:
