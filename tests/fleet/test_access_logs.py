@@ -21,8 +21,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaproto.fleet.seen.log_files import LogFile, find_files, read_requests
+from deltaproto.fleet.seen.log_files import (
+    LogFile,
+    find_files,
+    has_plain_lines,
+    read_requests,
+)
 from deltaproto.fleet.seen.log_formats import LogFormat, Place, Request, RequestKind, Store
+from deltaproto.fleet.seen.log_records import parse_time
 from deltaproto.fleet.seen.read_traces import ReadTraces
 from deltaproto.fleet.seen.requests import LogCounts, TableMatcher, add_access_log
 from deltaproto.fleet.seen.uses import SeenUses
@@ -223,6 +229,25 @@ def test_cloudtrail_in_each_form(tmp_path: Path) -> None:
     assert one(json.dumps(listing), tmp_path).place == Place(Store.S3, "lake", "gold/orders/")
 
 
+def test_callers_of_another_account_are_one_role_each(tmp_path: Path) -> None:
+    # "CloudTrail userIdentity element": an AWSAccount has neither an ARN nor a name.
+    callers = {
+        "AROAIDPPEZS35WEXAMPLE:i-0driver": "AROAIDPPEZS35WEXAMPLE",
+        "AROAIDPPEZS35WEXAMPLE:i-0executor": "AROAIDPPEZS35WEXAMPLE",
+        "AIDAJ45Q7YFFAREXAMPLE": "AIDAJ45Q7YFFAREXAMPLE",
+        "123456789012:ada": "123456789012:ada",
+    }
+    for caller, user in callers.items():
+        identity = {"type": "AWSAccount", "principalId": caller, "accountId": "123456789012"}
+        assert one(json.dumps(cloudtrail(userIdentity=identity)), tmp_path).user == user
+
+
+def test_digests_of_cloudtrail_have_no_requests(tmp_path: Path) -> None:
+    digest = {"awsAccountId": "1", "digestS3Object": "k", "logFiles": [{"s3Object": "k"}]}
+    assert read(json.dumps(digest).encode(), tmp_path) == []
+    assert read(gzip.compress(json.dumps(digest, indent=1).encode()), tmp_path) == []
+
+
 SAS = f"https://acme.blob.core.windows.net:443/lake/gold/orders/part-0.parquet?sv=2023&sig={SECRET}"
 AZURE = {
     "TimeGenerated": "2025-11-24T17:00:38.1234567Z",
@@ -324,6 +349,44 @@ def google(**fields: Any) -> dict[str, Any]:
             **fields,
         },
     }
+
+
+def test_times_in_the_forms_that_vendors_write() -> None:
+    for text in (
+        "2025-11-24 17:00:38 UTC",
+        "2025-11-24 17:00:38.000 UTC",
+        "2025-11-24T17:00:38.000000000Z",
+        "2025-11-24T17:00:38+0000",
+        "2025-11-24 18:00:38 +0100",
+        "11/24/2025, 5:00:38.000 PM",
+        "24/11/2025, 17:00:38.000",
+        "24/11/2025, 17:00:38",
+        "1764003638",
+        "1764003638000",
+        1764003638,
+        1764003638.0,
+        1764003638000,
+        1764003638000000,
+        1764003638000000000,
+    ):
+        assert parse_time(text) == NOVEMBER, text
+    for text in ("yesterday", "24.11.2025 17:00", "", None, True, float("nan"), [1], "9" * 5000):
+        parse_time(text)
+    assert parse_time("yesterday") is None
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_files_of_powershell_are_read(tmp_path: Path, encoding: str) -> None:
+    sheet = io.StringIO()
+    csv.writer(sheet).writerows([[*AZURE], *[[*AZURE.values()]] * 400])
+    for text, rows in ((sheet.getvalue(), 400), (json.dumps(AZURE) + "\r\n", 1), ("", 0)):
+        data = ("" if encoding == "utf-16" else "\ufeff") + text
+        for packed in (data.encode(encoding), gzip.compress(data.encode(encoding))):
+            found = read(packed, tmp_path)
+            assert [each and each[0] for each in found] == [LogFormat.AZURE] * rows
+        (tmp_path / "log").write_bytes(data.encode(encoding))
+        (file,) = find_files(str(tmp_path / "log"), {})
+        assert not has_plain_lines(file)
 
 
 def test_google_audit_logs(tmp_path: Path) -> None:
@@ -436,7 +499,7 @@ def test_damaged_and_foreign_lines_are_counted(tmp_path: Path) -> None:
 
 
 def test_a_line_longer_than_memory_allows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deltaproto.fleet.seen.log_files._LONGEST", 1000)
+    monkeypatch.setattr("deltaproto.fleet.seen.log_lines.LONGEST", 1000)
     data = s3_line(agent=f'"{LONG}"') + "\n" + s3_line() + "\n"
     assert [each is None for each in read(data.encode(), tmp_path)] == [True, False]
 
@@ -669,7 +732,8 @@ def test_the_settings_that_identify_clients(cli: Cli) -> None:
 
 
 def test_the_files_below_a_folder_and_their_order(tmp_path: Path) -> None:
-    for name in ("b/2", "b/1", "a/9", "c"):
+    beside = ("a/_SUCCESS", "a/.9.crc", "_committed_1", "_started_1")
+    for name in ("b/2", "b/1", "a/9", "c", *beside):
         path = tmp_path / "logs" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(formatdate())

@@ -249,6 +249,38 @@ def test_each_table_in_each_form(tmp_path: Path, format_: str, write: Any) -> No
     assert last == int(newest.timestamp() * 1000)
 
 
+def test_delivered_audit_logs(tmp_path: Path) -> None:
+    # "Configure audit log delivery", and "Diagnostic log reference" of Azure Databricks.
+    event: dict[str, Any] = {
+        "sourceIPAddress": "192.0.2.3",
+        "userAgent": "UnityCatalog-Java-Client/0.4.0 Delta/4.1.0 Spark/4.0.1",
+        "serviceName": "unityCatalog",
+        "actionName": "generateTemporaryTableCredential",
+        "requestParams": {"full_name_arg": ORDERS, "operation": "READ"},
+        "response": {"statusCode": 200, "errorMessage": None, "result": None},
+    }
+    who = {"email": "ada@example.com", "subjectName": None}
+    time = int(NOW.timestamp() * 1000)
+    delivered = {"version": "2.0", "timestamp": time, "userIdentity": who, **event}
+    refused = {**delivered, "response": {"statusCode": 403}}
+    azure = {
+        "operationName": "Microsoft.Databricks/unityCatalog/generateTemporaryTableCredential",
+        "time": NOW.isoformat(),
+        "identity": json.dumps(who),
+        "properties": {
+            **event,
+            "requestParams": json.dumps(event["requestParams"]),
+            "response": json.dumps(event["response"]),
+        },
+    }
+    (tmp_path / "audit.json").write_text("\n".join(map(json.dumps, (delivered, refused, azure))))
+    uses, found = counted(str(tmp_path / "audit.json"))
+    assert (found.format, found.lines, found.matched) == ("databricks-audit", 3, 2)
+    principals = {("user", "ada@example.com")}
+    assert summary(uses) == ({"delta-spark@4.1.0": {"read"}}, principals, 2)
+    assert {seen.requests.last for seen in uses.clients.values()} == {time}
+
+
 def test_a_row_is_of_one_event_and_names_two_tables() -> None:
     row = linked(target_table_full_name="main.sales.daily", entity_type="PIPELINE", entity_id="p")
     found = parse_system_row(row)

@@ -367,6 +367,6 @@ _FOREIGN = (
     "--allow-empty if they were not used"
 )
 _FORMATS = (
-    "S3 server access logs, CloudTrail, Azure StorageBlobLogs, GCS audit logs and Databricks' "
-    "system tables are read"
+    "known formats: S3 server access logs, CloudTrail, Azure StorageBlobLogs, GCS audit logs, "
+    "Databricks' system tables and audit logs"
 )

@@ -1,43 +1,35 @@
-"""The files of an access log, and the requests in their lines.
-
-Formats are detected line by line, so a damaged or foreign line affects no other line.
-"""
+"""The files of an access log, and the requests in them."""
 
 from __future__ import annotations
 
-import csv
 import gzip
 import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
-from io import BufferedReader, BytesIO, TextIOWrapper
-from typing import IO, Any, NamedTuple, cast
+from io import BufferedReader, BytesIO
+from typing import Any, NamedTuple, cast
 
 from deltaproto.errors import ErrorCode, TableError
-from deltaproto.fleet.seen.log_formats import LogFormat, Request, parse_s3_line
-from deltaproto.fleet.seen.log_records import parse_record
-from deltaproto.fleet.seen.system_tables import (
-    SystemTable,
-    find_system_table,
-    parse_system_row,
-    read_parquet,
+from deltaproto.fleet.seen.log_lines import (
+    LONGEST,
+    Parsed,
+    as_utf8,
+    is_independent,
+    read_lines,
 )
+from deltaproto.fleet.seen.system_tables import SystemTable, read_parquet
 from deltaproto.input_file import open_input
 from deltaproto.interrupts import interruptible
 from deltaproto.location import LocationKind, locate
-from deltaproto.protocol.decoding import decode_json
 from deltaproto.tables.storage.objects import WINDOW_BYTES
 
-_LONGEST = 256 << 20
-"""bytes of a line, or of a JSON document: one line of CloudTrail has thousands of records"""
 _GZIP = b"\x1f\x8b"
 _PARQUET = b"PAR1"
-_MARK = "\ufeff"
+_NO_LOGS = (".", "_SUCCESS", "_committed_", "_started_")
+"""how the names of files begin that Spark and Databricks write beside an export"""
 _LONGEST_FIRST = 1 << 20
-"""bytes of the first line of a file that is read in parts; at most `_LONGEST`"""
-
-Parsed = tuple[LogFormat, Request]
+"""bytes of the first line of a file that is read in parts; at most `LONGEST`"""
 
 
 class CountedFile(NamedTuple):
@@ -101,6 +93,8 @@ class LogFile(NamedTuple):
 def find_files(name: str, options: Mapping[str, str]) -> Iterator[LogFile]:
     """Yield the file `name`, or every file below the folder or URI, by name.
 
+    Files that exports have for their own use are skipped.
+
     Raises:
         TableError: when there is no file, or the store cannot be listed.
     """
@@ -117,7 +111,8 @@ def find_files(name: str, options: Mapping[str, str]) -> Iterator[LogFile]:
         folders.sort()
         for file in sorted(files):
             found = True
-            yield _local_file(os.path.join(folder, file))
+            if not file.startswith(_NO_LOGS):
+                yield _local_file(os.path.join(folder, file))
     if not found:
         raise TableError(ErrorCode.NOT_FOUND, f"{name} has no files", "check the path")
 
@@ -159,8 +154,9 @@ def _find_objects(uri: str, options: Mapping[str, str]) -> Iterator[LogFile]:
             listed = [(key, meta["size"], meta["last_modified"])]
     root = uri[: len(uri) - len(key)] if key else f"{uri}/"
     for path, size, modified in sorted(listed):
-        file = partial(bucket.open, root, path, size)
-        yield LogFile(root + path, file, size, modified.timestamp())
+        if path == key or not path.rpartition("/")[2].startswith(_NO_LOGS):
+            file = partial(bucket.open, root, path, size)
+            yield LogFile(root + path, file, size, modified.timestamp())
 
 
 class _Bucket:
@@ -217,11 +213,8 @@ def has_plain_lines(log: LogFile) -> bool:
             line = file.readline(_LONGEST_FIRST)
     except OSError:
         return False
-    text = line.decode("utf-8", "replace").strip("\r\n").removeprefix(_MARK)
     packed = line.startswith((_GZIP, _PARQUET))
-    if packed or not line.endswith(b"\n") or not text.strip() or _is_header(text):
-        return False
-    return text.lstrip()[0] not in "{[" or _decode(text.encode()) is not None
+    return not packed and line.endswith(b"\n") and is_independent(line)
 
 
 def read_requests(log: LogFile, span: Span | None = None) -> Iterator[Parsed | None]:
@@ -246,7 +239,8 @@ def read_requests(log: LogFile, span: Span | None = None) -> Iterator[Parsed | N
                 yield from read_parquet(log.name, file)
                 return
             zipped = start[: len(_GZIP)] == _GZIP
-            yield from _read_lines(cast(IO[bytes], gzip.GzipFile(fileobj=file)) if zipped else file)
+            plain = BufferedReader(gzip.GzipFile(fileobj=file)) if zipped else file
+            yield from read_lines(as_utf8(plain))
     except (OSError, EOFError, zlib.error) as error:
         message = f"{log.name} cannot be read to its end: {error}"
         raise TableError(ErrorCode.STORAGE, message, "the file is damaged; copy it again") from None
@@ -256,128 +250,6 @@ def _read_span(file: BufferedReader, span: Span) -> Iterator[Parsed | None]:
     if span.start:
         # A line belongs to the span in which it begins, so skip the rest of the previous one.
         file.seek(span.start - 1)
-        while (line := file.readline(_LONGEST)) and not line.endswith(b"\n"):
+        while (line := file.readline(LONGEST)) and not line.endswith(b"\n"):
             pass
-    yield from _read_lines(file, first=not span.start, end=span.end)
-
-
-def _read_lines(
-    file: IO[bytes], *, first: bool = True, end: int | None = None
-) -> Iterator[Parsed | None]:
-    """Read lines that begin before `end`, a position in bytes."""
-    while (end is None or file.tell() < end) and (line := file.readline(_LONGEST + 1)):
-        if len(line) > _LONGEST:
-            yield None
-            while line and not line.endswith(b"\n"):
-                line = file.readline(_LONGEST)
-            continue
-        text = line.decode("utf-8", "replace").strip("\r\n")
-        if first:
-            text = text.removeprefix(_MARK)
-            if _is_header(text):
-                yield from _read_table(text, file)
-                return
-        if not text.strip():
-            continue
-        if first and text.lstrip()[0] in "{[":
-            value = _decode(text.encode())
-            if value is None:
-                yield from _read_document(line, file)
-                return
-            yield from map(_parse_record, _records(value))
-        else:
-            yield from _parse_line(text)
-        first = False
-
-
-def _parse_line(text: str) -> Iterator[Parsed | None]:
-    if text.lstrip()[0] not in "{[":
-        request = parse_s3_line(text)
-        yield None if request is None else (LogFormat.S3, request)
-        return
-    value = _decode(text.encode())
-    if value is None:
-        yield None
-    else:
-        yield from map(_parse_record, _records(value))
-
-
-def _read_document(first: bytes, file: IO[bytes]) -> Iterator[Parsed | None]:
-    """Read a JSON document of many lines, or lines that begin with a damaged one."""
-    rest = file.read(_LONGEST)
-    value = _decode(first + rest)
-    if value is not None:
-        yield from map(_parse_record, _records(value))
-        return
-    yield None
-    for line in rest.splitlines():
-        if text := line.decode("utf-8", "replace").strip():
-            yield from _parse_line(text)
-    yield from _read_lines(file)
-
-
-def _decode(text: bytes) -> Any:
-    try:
-        return decode_json(text)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _records(value: Any) -> Iterator[Any]:
-    """Yield the records of a document of CloudTrail, Azure or Google, or of one line."""
-    if isinstance(value, list):
-        yield from value
-        return
-    if isinstance(value, dict):
-        for name in ("Records", "records"):
-            if isinstance(value.get(name), list):
-                yield from value[name]
-                return
-        if isinstance(value.get("tables"), list):
-            for table in value["tables"]:
-                yield from _rows(table)
-            return
-    yield value
-
-
-def _rows(table: Any) -> Iterator[Any]:
-    """Yield the rows of a result of Log Analytics."""
-    try:
-        names = [column["name"] for column in table["columns"]]
-        rows = list(table["rows"])
-    except (LookupError, TypeError):
-        yield None
-        return
-    for row in rows:
-        whole = isinstance(row, list) and len(row) == len(names)
-        yield dict(zip(names, row, strict=True)) if whole else None
-
-
-def _parse_record(record: Any) -> Parsed | None:
-    return parse_record(record) or parse_system_row(record)
-
-
-def _is_header(text: str) -> bool:
-    """Return True for the first line of a CSV export of StorageBlobLogs or of a system table."""
-    names = [name.strip('" ').partition(" ")[0].lower() for name in text.split(",")]
-    azure = "operationname" in names and ("uri" in names or "objectkey" in names)
-    return azure or find_system_table(names) is not None
-
-
-def _read_table(header: str, file: IO[bytes]) -> Iterator[Parsed | None]:
-    names = next(csv.reader([header]))
-    rows = csv.reader(TextIOWrapper(file, "utf-8", "replace", newline=""))
-    while True:
-        try:
-            row = next(rows)
-        except StopIteration:
-            return
-        except csv.Error:
-            yield None
-            continue
-        if not row:
-            continue
-        if len(row) != len(names):
-            yield None
-        else:
-            yield _parse_record(dict(zip(names, row, strict=True)))
+    yield from read_lines(file, first=not span.start, end=span.end)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from math import isfinite
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,6 +26,18 @@ from deltaproto.fleet.seen.log_formats import (
 
 _GCS_OBJECT = re.compile(r"projects/[^/]*/buckets/(?P<bucket>[^/]+)(?:/objects/(?P<key>.*))?", re.S)
 _GOOGLE_SUFFIX = re.compile(r"(?:\s*\(gzip\))?,?gzip\(gfe\)$")
+_ROLE_SESSION = re.compile(r"(AROA\w+):.*", re.S)
+"""the id of a role, as another account's CloudTrail names a caller: it has no ARN there"""
+_LARGEST_SECONDS = 10**11
+"""seconds are in the year 5138 then, milliseconds in 1973"""
+_MOST_DIGITS = 19
+_PORTAL_FORMS = (
+    "%m/%d/%Y, %I:%M:%S.%f %p",
+    "%m/%d/%Y, %I:%M:%S %p",
+    "%d/%m/%Y, %H:%M:%S.%f",
+    "%d/%m/%Y, %H:%M:%S",
+)
+"""US English; British English"""
 
 
 def parse_record(record: Any) -> tuple[LogFormat, Request] | None:
@@ -55,13 +68,17 @@ def _cloudtrail(record: Mapping[str, Any]) -> Request:
     if agent is not None and agent.startswith("[") and agent.endswith("]"):
         agent = agent[1:-1]
     user = _text(identity.get("arn")) or _text(identity.get("invokedBy"))
+    if user is not None:
+        user = strip_session(user)
+    elif caller := _text(identity.get("principalId")):
+        user = _ROLE_SESSION.sub(r"\1", caller)
     return Request(
         place,
         parse_time(record.get("eventTime")),
         kind if own else RequestKind.OTHER,
         not record.get("errorCode"),
         agent or None,
-        strip_session(user) if user else _text(identity.get("principalId")),
+        user,
         _text(record.get("sourceIPAddress")),
     )
 
@@ -184,23 +201,41 @@ def parse_time(value: Any) -> int | None:
     """Return a time in milliseconds since the epoch; None if `value` is not one."""
     if isinstance(value, datetime):
         return int((value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp() * 1000)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _milliseconds(value)
     if not isinstance(value, str):
         return None
+    text = value.strip()
+    if text.isascii() and text.isdigit():
+        return _milliseconds(int(text[:_MOST_DIGITS]))
     try:
-        found: datetime | None = datetime.fromisoformat(_digits(value))
+        found: datetime | None = datetime.fromisoformat(_plain_iso(text))
     except ValueError:
-        found = _portal_time(value)
+        found = _portal_time(text)
     if found is None:
         return None
     moment = found if found.tzinfo else found.replace(tzinfo=UTC)
     return int(moment.timestamp() * 1000)
 
 
+def _milliseconds(value: float) -> int | None:
+    """Return a time in seconds, milliseconds, microseconds or nanoseconds since the epoch."""
+    if not isfinite(value):
+        return None
+    time = int(value)
+    if abs(time) < _LARGEST_SECONDS:
+        return time * 1000
+    while abs(time) >= _LARGEST_SECONDS * 1000:
+        time //= 1000
+    return time
+
+
 def _portal_time(value: str) -> datetime | None:
-    """Parse `11/24/2026, 6:53:50.123 PM`, as the portal exports times."""
-    for form in ("%m/%d/%Y, %I:%M:%S.%f %p", "%m/%d/%Y, %I:%M:%S %p"):
+    """Parse `11/24/2026, 6:53:50.123 PM`, or with the day first and 24 hours.
+
+    The portal exports times as the language of its user writes them.
+    """
+    for form in _PORTAL_FORMS:
         try:
             return datetime.strptime(value, form).replace(tzinfo=UTC)
         except ValueError:
@@ -208,8 +243,12 @@ def _portal_time(value: str) -> datetime | None:
     return None
 
 
-def _digits(value: str) -> str:
-    """Return a time with at most six digits after the point, as Python reads it."""
+def _plain_iso(value: str) -> str:
+    """Return a time as Python reads it: with at most six digits after the point, and `+00:00`.
+
+    BigQuery writes `2026-11-24 18:53:50.123 UTC`.
+    """
+    value = re.sub(r" (?=[+-]\d)", "", re.sub(r" ?UTC$", "+00:00", value))
     return re.sub(r"(\.\d{6})\d+", r"\1", value)
 
 

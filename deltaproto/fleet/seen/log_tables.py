@@ -14,7 +14,8 @@ from typing import Any, Protocol
 
 from deltaproto.errors import DeltaprotoError, ErrorCode, TableError
 from deltaproto.fleet.schemas import is_table
-from deltaproto.fleet.seen.log_files import CountedFile, LogFile, Parsed, RowsQuery
+from deltaproto.fleet.seen.log_files import CountedFile, LogFile, RowsQuery
+from deltaproto.fleet.seen.log_lines import Parsed
 from deltaproto.fleet.seen.log_records import parse_time
 from deltaproto.fleet.seen.system_tables import SystemTable, find_system_table
 from deltaproto.interrupts import interruptible

@@ -15,7 +15,6 @@ from deltaproto.fleet.seen.find_logs import FailedTable
 from deltaproto.fleet.seen.log_files import (
     CountedFile,
     LogFile,
-    Parsed,
     Span,
     find_files,
     read_requests,
@@ -28,6 +27,7 @@ from deltaproto.fleet.seen.log_formats import (
     TableUse,
     find_place,
 )
+from deltaproto.fleet.seen.log_lines import Parsed
 from deltaproto.fleet.seen.log_tables import find_log_table
 from deltaproto.fleet.seen.read_traces import ReadTraces
 from deltaproto.fleet.seen.system_tables import table_name_key

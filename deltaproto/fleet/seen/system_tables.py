@@ -1,8 +1,9 @@
 """Rows of Databricks' system tables: the audit log, table lineage and the query history.
 
-Sources: Databricks, "Audit log system table reference", "Lineage system tables reference", "Query
-history system table reference" and "Audit and monitor data sharing". A row names tables, by name or
-by location, and no object. Lineage and the query history have only what ran on Databricks.
+Sources: Databricks, "Audit log system table reference", "Configure audit log delivery", "Lineage
+system tables reference", "Query history system table reference" and "Audit and monitor data
+sharing". A row names tables, by name or by location, and no object. Lineage and the query history
+have only what ran on Databricks.
 """
 
 from __future__ import annotations
@@ -63,10 +64,35 @@ def parse_system_row(row: Any) -> tuple[LogFormat, Request] | None:
     """Parse a row of one of the tables as a record; None for any other row."""
     if not isinstance(row, Mapping):
         return None
+    row = _delivered(row)
     table = find_system_table(map(str, row))
     if table is None:
         return None
     return next(table.parsed([{str(name): value for name, value in row.items()}]))
+
+
+def _delivered(row: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Return an event of a delivered audit log with the names of the system table.
+
+    In a diagnostic log of Azure, the members of the event are in `properties`.
+    """
+    properties = _members(row.get("properties"))
+    if "actionName" in properties:
+        named = {"userIdentity": row.get("identity"), "timestamp": row.get("time")}
+        row = {**named, **properties}
+    if "actionName" not in row:
+        return row
+    return {_DELIVERED.get(str(name), name): value for name, value in row.items()}
+
+
+_DELIVERED = {
+    "timestamp": "event_time",
+    "actionName": "action_name",
+    "requestParams": "request_params",
+    "userIdentity": "user_identity",
+    "userAgent": "user_agent",
+    "sourceIPAddress": "source_ip_address",
+}
 
 
 def read_parquet(name: str, file: BufferedReader) -> Iterator[tuple[LogFormat, Request] | None]:
@@ -112,12 +138,13 @@ def _parse_audit(row: Mapping[str, Any]) -> Request:
         kind,
         status is None or str(status).startswith("2"),
         agent or _text(row.get("user_agent")),
-        recipient or _text(identity.get("email")) or _text(identity.get("subject_name")),
+        recipient or next(filter(None, (_text(identity.get(name)) for name in _IDENTITY)), None),
         _text(row.get("source_ip_address")),
         TableUse(name if action in _AUDITED else None),
     )
 
 
+_IDENTITY = ("email", "subject_name", "subjectName")
 _AUDITED = {
     # `getTable` does not count: browsing a catalog also reads the description.
     "generateTemporaryTableCredential": RequestKind.READ,

@@ -73,6 +73,7 @@ _AWS = "AWS_SDK_UA_APP_ID=deltaproto.CLIENT.VERSION"
 _TRINO_SOURCE = "trinodb/trino: docs, file-system-s3.md and PR #24361"
 _HADOOP_SOURCE = "apache/hadoop: hadoop-aws, Constants.java; hadoop-azure, ConfigurationKeys.java"
 _RUST_SOURCE = "apache/arrow-rs-object-store: src/client/mod.rs (ClientConfigKey)"
+_SERVICE_SOURCE = "AWS CloudTrail: record contents, userAgent of AWS services"
 
 SETTINGS = (
     Setting(("delta-spark",), "Amazon S3", _S3A, _HADOOP_SOURCE),
@@ -173,6 +174,21 @@ RULES = (
         setting=_TRINO_S3,
     ),
     AgentRule(
+        *("athena", "Athena"),
+        r"athena\.amazonaws\.com$",
+        _SERVICE_SOURCE,
+        ("athena.amazonaws.com",),
+        Confidence.LIKELY,
+    ),
+    AgentRule(
+        *(None, "Amazon Redshift"),
+        # COPY of a Redshift cluster is not Redshift Spectrum.
+        r"redshift\.amazonaws\.com$",
+        _SERVICE_SOURCE,
+        ("redshift.amazonaws.com",),
+        could_be=("redshift-spectrum",),
+    ),
+    AgentRule(
         *(None, "object_store"),
         rf"object_store/(?P<version>{_NUMBERS})$",
         "apache/arrow-rs-object-store: src/client/mod.rs (DEFAULT_USER_AGENT)",
@@ -269,7 +285,7 @@ def _identify(text: str) -> Agent:
         version = match.groupdict().get("version")
         if rule.client is not None:
             return Agent(rule.client, version, None, rule.confidence, setting=rule.setting)
-        mark = f"{rule.name}/{version}"
+        mark = rule.name if version is None else f"{rule.name}/{version}"
         return Agent(None, None, mark, rule.confidence, rule.could_be, rule.setting)
     return Agent(None, None, product_of(text), Confidence.UNKNOWN)
 
