@@ -392,3 +392,14 @@ class TestDocuments:
         assert headings[0] == "[Unreleased]"
         kinds = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
         assert set(re.findall(r"^### (.+)$", changelog, re.MULTILINE)) <= kinds
+
+
+def test_no_item_of_a_list_is_inside_another() -> None:
+    """Wrapping a paragraph again can join the items of a list."""
+    joined = [
+        f"{page.relative_to(ROOT)}: {line}"
+        for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+        for line in page.read_text(encoding="utf-8").splitlines()
+        if re.search(r"[a-z`)][.;:] - [A-Z`\[*]", line) and not line.startswith("|")
+    ]
+    assert joined == []
