@@ -39,9 +39,14 @@ _NAMES = 3
 _CLIENTS = 4
 """maximum number of clients named in a row"""
 _OPT_OUT = (
-    "The documents do not state how to opt out. These statements set the property with which the "
-    "feature is off; it is not known whether automatic upgrades respect it, so scan again "
+    "The documents do not state how to opt out. These statements set the property that turns the "
+    "feature off. It is not known whether automatic upgrades respect it, so scan again "
     "afterwards. Each is a metadata change, which can abort concurrent writers."
+)
+
+_IDLE = (
+    "idle: no access in the last 30 days is known, and Databricks skips such tables until the next "
+    "access"
 )
 
 
@@ -102,7 +107,7 @@ def _unknown(found: Forecast) -> Iterator[str]:
         which = "this is a managed table" if one else "these are managed tables"
         yield (
             f"not known whether {which} of Unity Catalog: {_few(unknown)}; the forecast holds if "
-            f"{'it is' if one else 'they are'}. Scan the catalog (uc://HOST/CATALOG) to know"
+            f"{'it is' if one else 'they are'}. Scan the catalog (uc://HOST/CATALOG) to find out"
         )
     if partly := [each for each in read if not each.complete]:
         yield f"there may be newer commits, which only the catalog knows: {_few(partly)}"
@@ -127,7 +132,8 @@ def _few(tables: Sequence[TableForecast]) -> str:
         return tables[0].table
     names = ", ".join(each.table for each in tables[:_NAMES])
     more = len(tables) - _NAMES
-    return f"{counted(len(tables), 'table')}, {names}" + (f" and {more:,} more" if more > 0 else "")
+    rest = f" and {more:,} more" if more > 0 else ""
+    return f"{counted(len(tables), 'table')} ({names}{rest})"
 
 
 def _features(found: Forecast) -> TableBlock:
@@ -205,7 +211,7 @@ def _groups(found: Forecast, limit: int) -> Iterator[Block]:
     notes = group_notes(counts, len(shown), folder)
     blocks: list[Block] = [TableBlock(headings, rows, tones, below=True), *notes]
     if any(group.idle for group, _ in ordered):
-        blocks.append(Paragraph(("idle: no access in 30 days is known; skipped until one",), True))
+        blocks.append(Paragraph((_IDLE,), True))
     yield Section("groups", groups_title(counts), blocks)
 
 

@@ -45,7 +45,7 @@ class UpgradeForecast(NamedTuple):
     missed: tuple[str, ...] = ()
     """clients seen that return less often than the observation window"""
     statement: str | None = None
-    """SQL that sets the property with which the feature is off"""
+    """SQL that sets the property that turns the feature off"""
 
 
 class TableForecast(NamedTuple):
