@@ -20,9 +20,10 @@ from deltaproto.errors import (
 )
 from deltaproto.fleet.discovered import FolderSelection
 from deltaproto.fleet.discovery import DiscoverySource, list_session_catalogs
-from deltaproto.fleet.inventory import open_inventory_tables
+from deltaproto.fleet.inventory import InventoryTables, open_inventory_tables
 from deltaproto.fleet.scan import ScanRequest, run_scan
 from deltaproto.fleet.scan import ScanResult as _ScanResult
+from deltaproto.fleet.schemas import require_inventory_folder
 from deltaproto.fleet.settings_file import NUMBER_LIMITS
 from deltaproto.policy.finding import Severity
 from deltaproto.protocol.table_state import SparkSettings
@@ -178,7 +179,7 @@ def scan(
         list_session_catalogs(wanted, lambda: spark),
         allow_empty,
     )
-    opened = None if where is None else open_inventory_tables(where, by.storage_options)
+    opened = None if where is None else _open_inventory(where, by.storage_options)
     request = ScanRequest(source, by.storage_options, opened, parallel, timeout, resume, full=full)
     done = _run(request, spark if with_spark(engine) else None, on_progress)
     if where is None:
@@ -191,6 +192,11 @@ def scan(
         spark_conf=spark_conf,
     )
     return ScanResult(done, found)
+
+
+def _open_inventory(name: str, storage_options: Mapping[str, str]) -> InventoryTables:
+    require_inventory_folder(name, storage_options)
+    return open_inventory_tables(name, storage_options)
 
 
 def _run(

@@ -8,7 +8,7 @@ from typing import Any
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option, Panel
 from deltaproto.cli.progress import count_steps, show_waiting
-from deltaproto.errors import ExitCode, UsageError
+from deltaproto.errors import ExitCode
 from deltaproto.inspection.history import table_history
 from deltaproto.location import LocationKind, locate
 from deltaproto.render.history import write_history
@@ -32,19 +32,13 @@ def run(values: Mapping[str, Any]) -> int:
             table,
             options.storage_options(values),
             options.spark_settings(values),
-            limit=_validate_limit(values["limit"]),
+            limit=options.require_limit(values["limit"] or 0) or None,
             since=since,
             seen=seen,
         )
     with options.open_output(values["output"]) as file:
         write_history(table, history, values["format"], file, color=not values["no_color"])
     return int(ExitCode.OK if history.complete else ExitCode.UNREADABLE)
-
-
-def _validate_limit(limit: int | None) -> int | None:
-    if limit is not None and limit < 1:
-        raise UsageError(f"--limit {limit} is less than 1", "leave it out to see all events")
-    return limit
 
 
 COMMAND = Command(
@@ -54,7 +48,13 @@ COMMAND = Command(
     run,
     Argument("table", "TABLE", "Path, URI or catalog name."),
     (
-        Option(("--limit", "-n"), "Show at most N events.", int, metavar="N", panel=Panel.INPUT),
+        Option(
+            ("--limit", "-n"),
+            "Show at most N events; 0 shows all.",
+            int,
+            metavar="N",
+            panel=Panel.INPUT,
+        ),
         Option(
             ("--since",),
             "Show events since this time (default zone: UTC).",

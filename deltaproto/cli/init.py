@@ -10,6 +10,7 @@ from typing import Any
 
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Command, Option, Panel, environment_name
+from deltaproto.cli.progress import warn
 from deltaproto.counts import counted
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.fleet.build_report import find_last_writers
@@ -20,7 +21,7 @@ from deltaproto.fleet.inventory_reader import (
     select_newest_state,
 )
 from deltaproto.fleet.last_writers import LastWriters
-from deltaproto.fleet.schemas import is_inventory
+from deltaproto.fleet.schemas import is_inventory, require_inventory_folder
 from deltaproto.fleet.settings_file import parse_settings, read_settings
 from deltaproto.input_file import SETTINGS_FILE, require_input
 from deltaproto.location import locate
@@ -92,8 +93,11 @@ def _write_settings(values: Mapping[str, Any], storage: Mapping[str, str]) -> st
         options.require_writable(policy, "--policy")
     for root in values["roots"]:
         # Refuses addresses with secrets.
-        locate(root)
+        path = locate(root).path
+        if path is not None and not os.path.isdir(path):
+            warn(f"{root} is not a folder on this machine: a scan does not find tables there")
     inventory = values["inventory"] or STARTER_INVENTORY
+    require_inventory_folder(inventory, storage)
     sources = (
         {"roots": values["roots"]}
         if values["roots"]

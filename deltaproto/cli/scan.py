@@ -18,7 +18,7 @@ from deltaproto.fleet.discovery import DiscoverySource, list_session_catalogs
 from deltaproto.fleet.inventory import open_inventory_tables
 from deltaproto.fleet.scan import ScanRequest, ScanResult, run_scan
 from deltaproto.fleet.scan_history import find_scan, select_pair
-from deltaproto.fleet.schemas import is_table
+from deltaproto.fleet.schemas import require_inventory_folder
 from deltaproto.fleet.settings_file import NUMBER_LIMITS
 from deltaproto.input_file import SETTINGS_FILE
 from deltaproto.policy.evaluate import Checker
@@ -49,11 +49,8 @@ def run(values: Mapping[str, Any]) -> int:
             "leave out one: --list-tables saves no scan",
         )
     storage = options.storage_options(values)
-    if values["inventory"] and is_table(values["inventory"], storage):
-        raise UsageError(
-            f"{values['inventory']} is a Delta table, not a folder for an inventory",
-            "pass another --inventory: VACUUM would delete its files there",
-        )
+    if values["inventory"]:
+        require_inventory_folder(values["inventory"], storage)
     request = ScanRequest(
         DiscoverySource(
             tuple(values["roots"]),

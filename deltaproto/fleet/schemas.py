@@ -89,6 +89,23 @@ def is_table(name: str, storage_options: Mapping[str, str]) -> bool:
         return False
 
 
+def require_inventory_folder(name: str, storage_options: Mapping[str, str]) -> None:
+    """Refuse a Delta table, or a file, as the folder of an inventory.
+
+    Raises:
+        UsageError: if it is one.
+    """
+    hint = "name another folder"
+    if is_table(name, storage_options):
+        raise UsageError(
+            f"{name} is a Delta table, not a folder for an inventory",
+            f"{hint}: VACUUM would delete its files there",
+        )
+    path = locate(name).path
+    if path is not None and os.path.exists(path) and not os.path.isdir(path):
+        raise UsageError(f"{name} is a file, not a folder for an inventory", hint)
+
+
 def _has_log(location: Location, storage_options: Mapping[str, str]) -> bool:
     from deltaproto.tables.storage import open_log
 

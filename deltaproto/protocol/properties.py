@@ -266,8 +266,10 @@ def suggest_property(key: str) -> str | None:
         return None
     import difflib
 
-    near = difflib.get_close_matches(lower, known, n=1, cutoff=0.8)
-    return known[near[0]] if near else ""
+    # The common prefix would make any two names similar.
+    names = {each.removeprefix("delta."): name for each, name in known.items()}
+    near = difflib.get_close_matches(lower.removeprefix("delta."), names, n=1, cutoff=0.75)
+    return names[near[0]] if near else ""
 
 
 def expected_value(key: str, value: str, *, on_databricks: bool = False) -> str | None:

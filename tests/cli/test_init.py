@@ -167,6 +167,22 @@ def test_a_folder_that_cannot_be_written(cli: Cli) -> None:
     assert "Traceback" not in ran.err
 
 
+def test_what_cannot_hold_an_inventory_is_refused_and_missing_roots_are_noted(cli: Cli) -> None:
+    Path("file").touch()
+    for name, what in (("file", "a file"), ("lake/orders", "a Delta table")):
+        for command in (("init", "lake"), ("scan", "lake")):
+            refused = cli(*command, "--inventory", name)
+            assert refused.code == 2
+            assert f"{name} is {what}, not a folder for an inventory" in refused.err
+    assert not Path("deltaproto.yaml").exists()
+    ran = cli("init", "lake", "nosuch", "file", "s3://lake")
+    assert ran.code == 0
+    assert [line for line in ran.err.splitlines() if line] == [
+        f"warning: {name} is not a folder on this machine: a scan does not find tables there"
+        for name in ("nosuch", "file")
+    ]
+
+
 ROWS = [
     ("Apache-Spark/3.5.1 Delta-Lake/3.2.0", 1, 2),
     ("Apache-Spark/3.5.1 Delta-Lake/3.2.0", 3, 7),

@@ -125,6 +125,8 @@ def test_limit_stops_early(grown: Log, cli: Cli) -> None:
     ran = cli("history", grown.table, "--format", "json", "--limit", "1")
     assert [event["version"] for event in events(ran)] == [4]
     assert ran.json["oldest_version_seen"] == 3
+    every = events(cli("history", grown.table, "--format", "json"))
+    assert events(cli("history", grown.table, "--format", "json", "--limit", "0")) == every
 
 
 def test_since_leaves_out_what_is_older(grown: Log, cli: Cli) -> None:
@@ -140,7 +142,7 @@ def test_commits_that_were_not_read_are_not_called_unknown(grown: Log, cli: Cli)
         assert "unknown" not in shown
 
 
-@pytest.mark.parametrize("words", [["--limit", "0"], ["--since", "yesterday"], ["--limit", "x"]])
+@pytest.mark.parametrize("words", [["--limit", "-1"], ["--since", "yesterday"], ["--limit", "x"]])
 def test_what_makes_no_sense(grown: Log, cli: Cli, words: list[str]) -> None:
     ran = cli("history", grown.table, *words)
     assert ran.code == 2

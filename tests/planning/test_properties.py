@@ -137,6 +137,19 @@ def test_an_older_release_does_not_know_every_property(key: str, since: str) -> 
         assert refusal is None or refusal.error == "DELTA_UNKNOWN_CONFIGURATION"
 
 
+@pytest.mark.parametrize(
+    ("key", "hint"),
+    [
+        ("delta.apendOnly", "did you mean delta.appendOnly?"),
+        ("delta.nosuch", "check the spelling, or use a prefix other than delta."),
+    ],
+)
+def test_a_misspelled_property_is_suggested(key: str, hint: str) -> None:
+    refusal = validate_properties({key: "true"})
+    assert refusal is not None
+    assert refusal.remedy == hint
+
+
 @pytest.mark.parametrize(("version", "error"), [("3.3.3", ""), ("4.0.0", VALUE), ("4.4.0", VALUE)])
 def test_spark_3_names_no_error_for_a_value(version: str, error: str) -> None:
     engine = Engine(EngineName.DELTA_SPARK, version)

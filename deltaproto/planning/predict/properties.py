@@ -34,6 +34,7 @@ from deltaproto.protocol.properties import (
     PARSED_ON_EVERY_WRITE,
     PREFIXES,
     expected_value,
+    suggest_property,
 )
 
 TRUNCATION_RETENTION = "delta.dropFeatureTruncateHistory.retentionDuration"
@@ -300,6 +301,9 @@ def find_invalid_stored(stored: Mapping[str, str]) -> str | None:
     return next((key for key in keys if expected_value(key, stored[key], on_databricks=True)), None)
 
 
+_OTHER_PREFIX = "check the spelling, or use a prefix other than delta."
+
+
 def _validate_name(key: str, engine: Engine) -> Refusal | None:
     lower = key.lower()
     if lower in _RESERVED:
@@ -317,10 +321,11 @@ def _validate_name(key: str, engine: Engine) -> Refusal | None:
             f"use delta-spark@{since} or later",
         )
     if unknown and not lower.startswith(PREFIXES):
+        near = suggest_property(key)
         return Refusal(
             "DELTA_UNKNOWN_CONFIGURATION",
             f"Delta has no property {key}",
-            "check the spelling, or use a prefix other than delta.",
+            f"did you mean {near}?" if near else _OTHER_PREFIX,
         )
     return None
 
