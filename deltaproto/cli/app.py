@@ -66,14 +66,15 @@ def run(commands: Mapping[str, str], load: Callable[[str], Command], words: Sequ
         outcome = parse()
     except Exception as error:
         # Typer has moved its usage error classes between releases.
-        message = getattr(error, "format_message", None)
-        if message is None:
+        if getattr(error, "format_message", None) is None:
             raise
         if type(error).__name__ == "NoArgsIsHelpError":
             error.show()  # type: ignore[attr-defined]
             return int(ExitCode.USAGE)
         hint = " ".join(("run deltaproto", called, "--help")).replace("  ", " ")
-        raise UsageError(" ".join(message().split()), hint) from None
+        from deltaproto.cli.usage_errors import describe
+
+        raise UsageError(*describe(error, hint)) from None
     if outcome == INTERRUPTED_EXIT_CODE:
         # Typer ends quietly when it is interrupted while it parses.
         raise KeyboardInterrupt

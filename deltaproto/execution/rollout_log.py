@@ -164,8 +164,13 @@ class RolloutLog:
             return "the rollout is not paused, and no table failed"
         name, shown = "", f"by {current_actor().actor}{': ' + reason if reason else ''}"
         recorded = self._redact(shown)
-        if action is RolloutAction.PAUSE and decisions.paused == recorded:
-            return f"the rollout is paused already, {recorded}"
+        paused = decisions.paused
+        if (
+            action is RolloutAction.PAUSE
+            and paused is not None
+            and (not reason or paused == recorded)
+        ):
+            return f"the rollout is paused already, {paused}"
         if action is RolloutAction.SKIP:
             found = self._find_table(table)
             name = found.plan_id

@@ -503,6 +503,9 @@ def test_a_decision_is_recorded_once(fleet: Fleet) -> None:
         assert fleet.decide(*words).code == 0
         again = fleet.decide(*words)
         assert (again.code, "already" in again.out) == (0, True)
+    again = fleet.decide("pause")
+    assert "already, by" in again.out
+    assert ": incident" in again.out, "a pause without a reason keeps the first one"
     assert [line["action"] for line in fleet.audited()] == ["skip", "pause"]
     # Another reason is another decision.
     fleet.decide("skip", "b", "--reason", "is archived")
