@@ -16,8 +16,8 @@ from deltaproto.clients.measurement import MeasuredOutcome, MeasurementCell, Res
 from deltaproto.counts import counted
 
 _REMOVING = (ResultColumn.DELETE, ResultColumn.UPDATE, ResultColumn.MERGE, ResultColumn.OVERWRITE)
-_UNKNOWABLE = "answered, though the protocol asks for something that nobody knows"
-_WRITTEN = "wrote, though the protocol asks for something that nobody knows"
+_UNKNOWABLE = "returned a result although the protocol requires an unknown version or feature"
+_WRITTEN = "wrote although the protocol requires an unknown version or feature"
 
 
 def classify_read(
@@ -75,9 +75,9 @@ def classify_unanswered(
 def why_must_fail(case: ReferenceTable, operation: ResultColumn) -> str:
     """Return why this must not succeed on this table; empty if it may."""
     if operation is ResultColumn.APPEND_VIOLATING:
-        return "it took a row that the table forbids"
+        return "it accepted a row that the table forbids"
     if case.append_only and operation in _REMOVING:
-        return "it removed rows of a table that is append-only"
+        return "it removed rows from an append-only table"
     return ""
 
 
@@ -119,7 +119,7 @@ _FAMILY = {word: name for name, words in _TYPES.items() for word in words.split(
 def describe_row_difference(case: ReferenceTable, found: Any, wanted: Sequence[Row]) -> str:
     """Describe what is wrong with these rows; empty if nothing is."""
     if not isinstance(found, list) or not all(isinstance(row, Mapping) for row in found):
-        return "no rows came back" if found is None else "what came back are not rows"
+        return "it returned no rows" if found is None else "it did not return rows"
     if len(found) != len(wanted):
         rows = counted(len(found), "row")
         return f"{rows} instead of {len(wanted)}{_describe_ids(found, wanted)}"
@@ -152,7 +152,7 @@ def describe_schema_difference(case: ReferenceTable, found: Any) -> str:
     if not isinstance(found, list) or not all(
         isinstance(each, list) and len(each) == 2 for each in found
     ):
-        return "no columns came back" if not found else "what came back are not columns"
+        return "it returned no columns" if not found else "it did not return columns"
     names = [name for name, _ in found]
     wanted = [name for name, _ in case.schema]
     if names != wanted:
@@ -241,7 +241,7 @@ def _describe_ids(found: Sequence[Row], wanted: Sequence[Row]) -> str:
     twice = sorted({i for i in got if isinstance(i, int) and got.count(i) > 1})
     parts = [
         f"{label} {', '.join(map(str, ids[:5]))}"
-        for label, ids in (("back again:", extra), ("missing:", missing), ("twice:", twice))
+        for label, ids in (("unexpected:", extra), ("missing:", missing), ("twice:", twice))
         if ids
     ]
     return f" ({'; '.join(parts)})" if parts else ""

@@ -178,14 +178,14 @@ def describe_state_changes(before: ObservedVersion, after: ObservedVersion) -> I
         was, now = (Protocol.stored(seen.protocol) for seen in (before, after))
         yield f"the protocol changed from {was} to {now}{_features_differ(was, now)}"
     if after.table_id != before.table_id:
-        yield "the table has another id"
+        yield "the table's id changed"
     if after.schema != before.schema:
         yield "the schema changed"
     if after.partition_columns != before.partition_columns:
         yield "the partition columns changed"
     for name, configuration in before.domains.items():
         if name not in after.domains:
-            yield f"the metadata domain {name} is gone"
+            yield f"the metadata domain {name} was removed"
         elif name not in _COUNTED_DOMAINS and _read(after.domains[name]) != _read(configuration):
             text = after.domains[name]
             yield f"the metadata domain {name} changed from {configuration} to {text}"

@@ -41,7 +41,7 @@ class ProcessEnd(StrEnum):
     DIED = "died"
     TIMED_OUT = "timed out"
     FLOODED = "flooded"
-    MEMORY = "took too much memory"
+    MEMORY = "used too much memory"
 
 
 class ProcessStopped(Exception):
@@ -121,7 +121,7 @@ class Process:
                 if time.monotonic() >= until:
                     self.kill()
                     raise ProcessStopped(
-                        ProcessEnd.TIMED_OUT, f"no answer within {seconds:g} s", self.error_output
+                        ProcessEnd.TIMED_OUT, f"no response within {seconds:g} s", self.error_output
                     ) from None
 
     def ended(self, seconds: float, *, since: float | None = None) -> int:
@@ -189,7 +189,7 @@ class Process:
             self.kill()
             most = self._limits.memory // 1024**2
             raise ProcessStopped(
-                ProcessEnd.MEMORY, f"took more than {most:,} MiB of memory", self.error_output
+                ProcessEnd.MEMORY, f"used more than {most:,} MiB of memory", self.error_output
             )
 
     def _read_lines(self, stream: BufferedReader) -> None:

@@ -171,7 +171,7 @@ class ClientRun:
         if failed is not None:
             # A client killed mid-write may already have committed; do not count that as a failure.
             if failed.outcome is not MeasuredOutcome.TIMED_OUT and referee.committed(before, table):
-                why = f"it failed, and changed the table all the same: {failed.why}"
+                why = f"it failed but changed the table: {failed.why}"
                 return MeasurementCell(case.name, operation, MeasuredOutcome.WRONG, why)
             return failed
         if "write" in case.must_refuse or why_must_fail(case, operation):
@@ -186,11 +186,11 @@ class ClientRun:
             return Reply(ReplyKind.NOT_OFFERED)
         if self._hung[request.function] >= MAX_FAILURES:
             return Reply(
-                ReplyKind.TIMED_OUT, message=f"not tried: {MAX_FAILURES} others took too long"
+                ReplyKind.TIMED_OUT, message=f"not tried: {MAX_FAILURES} other requests timed out"
             )
         if self._hung_on[case.name] >= _TABLE_PATIENCE:
             return Reply(
-                ReplyKind.TIMED_OUT, message="not tried: others on this table took too long"
+                ReplyKind.TIMED_OUT, message="not tried: other requests on this table timed out"
             )
         reply = adapter.ask(table, request)
         with self._lock:

@@ -67,12 +67,12 @@ def test_one_command_shows_a_wrong_answer_again(certify: Certify, cli: Callable[
 def test_a_report_for_people(certify: Certify) -> None:
     text = certify("ignores_vectors", "--operation", "rows", "--no-color")
     assert text.code == 1
-    assert "20 rows instead of 18 (back again: 3, 14)" in text.out
+    assert "20 rows instead of 18 (unexpected: 3, 14)" in text.out
     assert "--only deletionVectors.present --operation rows" in text.out
     assert "Every result was right on" in text.out
     for format_ in ("markdown", "html"):
         page = certify("ignores_vectors", "--operation", "rows", "--format", format_)
-        assert "back again: 3, 14" in page.out
+        assert "unexpected: 3, 14" in page.out
         assert "deletionVectors.present" in page.out
     single = certify("ignores_vectors", "--only", "plain", "--operation", "rows", "--no-color")
     assert single.code == 0

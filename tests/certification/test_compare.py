@@ -54,12 +54,12 @@ def test_any_change_of_a_row_is_seen(ids: list[int], data: st.DataObject) -> Non
 @pytest.mark.parametrize(
     ("found", "why"),
     [
-        (None, "no rows came back"),
-        (7, "what came back are not rows"),
-        ([1], "what came back are not rows"),
+        (None, "it returned no rows"),
+        (7, "it did not return rows"),
+        ([1], "it did not return rows"),
         ([], "0 rows instead of 2 (missing: 0, 1)"),
         (list(rows(1)), "1 row instead of 2 (missing: 0)"),
-        (list(rows(0, 1, 3)), "3 rows instead of 2 (back again: 3)"),
+        (list(rows(0, 1, 3)), "3 rows instead of 2 (unexpected: 3)"),
         (list(rows(0, 0, 1)), "3 rows instead of 2 (twice: 0)"),
         ([{"id": 0}, {"id": 1}], "columns id instead of id, price, word"),
         ([*rows(0), {"id": None, "word": "w1", "price": 0.5}], "id is null instead of 0"),
@@ -135,8 +135,8 @@ def test_values(found: Any, wanted: Any, kind: str, equal: bool) -> None:
         ([["id", "int32"], ["word", "string"], ["price", "double"]], "id is int32 instead of long"),
         ([["word", "string"], ["id", "long"], ["price", "double"]], "columns word, id, price"),
         ([["id", "long"]], "columns id instead of id, word, price"),
-        (None, "no columns came back"),
-        ([["id"]], "not columns"),
+        (None, "it returned no columns"),
+        ([["id"]], "did not return columns"),
     ],
 )
 def test_schemas(found: Any, fault: str) -> None:

@@ -79,7 +79,7 @@ def test_who_ignores_deletion_vectors_is_found_out(measure: Measure) -> None:
         assert cell(measured, "plain", operation).outcome is MeasuredOutcome.RIGHT, operation
         assert cell(measured, "deletionVectors.enabled", operation).outcome is MeasuredOutcome.RIGHT
     rows = cell(measured, "deletionVectors.present", ResultColumn.ROWS)
-    assert rows.why == "20 rows instead of 18 (back again: 3, 14)"
+    assert rows.why == "20 rows instead of 18 (unexpected: 3, 14)"
     assert (
         cell(measured, "protocol.unknown-reader", ResultColumn.ROWS).outcome
         is MeasuredOutcome.WRONG
@@ -128,9 +128,9 @@ def test_who_swallows_errors_is_found_out(measure: Measure) -> None:
 def test_who_says_nothing_is_found_out(measure: Measure) -> None:
     measured = measure("says_nothing", "plain")
     for operation, why in (
-        (ResultColumn.ROWS, "no rows came back"),
+        (ResultColumn.ROWS, "it returned no rows"),
         (ResultColumn.COUNT, "nothing instead of 20"),
-        (ResultColumn.SCHEMA, "no columns came back"),
+        (ResultColumn.SCHEMA, "it returned no columns"),
         (ResultColumn.APPEND, "20 rows instead of 22 (missing: 100, 101)"),
     ):
         assert cell(measured, "plain", operation) == MeasurementCell(
@@ -156,7 +156,7 @@ def test_who_hangs_floods_or_dies_is_stopped(measure: Measure) -> None:
         each = cell(measured, "plain", operation)
         return each.outcome, each.why
 
-    assert found(ResultColumn.ROWS) == (MeasuredOutcome.TIMED_OUT, "no answer within 8 s")
+    assert found(ResultColumn.ROWS) == (MeasuredOutcome.TIMED_OUT, "no response within 8 s")
     assert found(ResultColumn.COUNT) == (MeasuredOutcome.CRASHED, "printed more than 1 MiB")
     assert found(ResultColumn.TOTAL) == (MeasuredOutcome.CRASHED, "killed by SIGSEGV")
     assert found(ResultColumn.SCHEMA) == (
@@ -165,17 +165,17 @@ def test_who_hangs_floods_or_dies_is_stopped(measure: Measure) -> None:
     )
     assert found(ResultColumn.APPEND) == (MeasuredOutcome.CRASHED, "ended with exit code 7")
     assert found(ResultColumn.DELETE) == (MeasuredOutcome.REFUSED, "ValueError: no")
-    assert found(ResultColumn.CONFIGURE) == (MeasuredOutcome.TIMED_OUT, "no answer within 8 s")
+    assert found(ResultColumn.CONFIGURE) == (MeasuredOutcome.TIMED_OUT, "no response within 8 s")
     if sys.platform == "linux":
         assert found(ResultColumn.OPTIMIZE) == (
             MeasuredOutcome.CRASHED,
-            "took more than 512 MiB of memory",
+            "used more than 512 MiB of memory",
         )
 
 
 def test_a_table_on_which_everything_hangs_is_left(measure: Measure) -> None:
     measured = measure("misbehaves", "plain", limits=ProcessLimits(seconds=1, first=0))
-    assert cell(measured, "plain", ResultColumn.ROWS).why == "no answer within 1 s"
+    assert cell(measured, "plain", ResultColumn.ROWS).why == "no response within 1 s"
     left = cell(measured, "plain", ResultColumn.APPEND)
     assert (left.outcome, "this table" in left.why) == (MeasuredOutcome.TIMED_OUT, True)
     assert cell(measured, "plain", ResultColumn.MERGE).outcome is MeasuredOutcome.NOT_OFFERED
@@ -247,9 +247,9 @@ def test_a_command_is_measured_as_well(kit: Kit, measure: Measure, tmp_path: Pat
     [
         ("true", MeasuredOutcome.WRONG, "0 rows instead of 20"),
         ("yes '{}'", MeasuredOutcome.CRASHED, "printed more than 1 MiB"),
-        ("sleep 100", MeasuredOutcome.TIMED_OUT, "no answer within 2 s"),
+        ("sleep 100", MeasuredOutcome.TIMED_OUT, "no response within 2 s"),
         # The limit is of the whole answer: it is named as it was set, not what is left of it.
-        ("echo 1; sleep 1; echo 2; sleep 100", MeasuredOutcome.TIMED_OUT, "no answer within 2 s"),
+        ("echo 1; sleep 1; echo 2; sleep 100", MeasuredOutcome.TIMED_OUT, "no response within 2 s"),
         ("kill -9 $$", MeasuredOutcome.CRASHED, "killed by SIGKILL"),
         ("echo hello", MeasuredOutcome.CRASHED, "invalid JSON"),
         ("echo sorry >&2; exit 3", MeasuredOutcome.REFUSED, "sorry"),

@@ -30,7 +30,7 @@ CELLS = (
     MeasurementCell("a.present", ResultColumn.ROWS, MeasuredOutcome.WRONG, "20 rows instead of 18"),
     MeasurementCell("a.present", ResultColumn.COUNT, MeasuredOutcome.CRASHED, "gone"),
     MeasurementCell(
-        "a.present", ResultColumn.TOTAL, MeasuredOutcome.TIMED_OUT, "no answer within 3 s"
+        "a.present", ResultColumn.TOTAL, MeasuredOutcome.TIMED_OUT, "no response within 3 s"
     ),
     MeasurementCell("a.present", ResultColumn.APPEND, MeasuredOutcome.NOT_OFFERED),
 )
