@@ -22,6 +22,11 @@ def all_names(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1])] * (len(names) > 1) + [*names[-1:]])
 
 
+def any_name(names: Sequence[str]) -> str:
+    """Join alternatives: `a`, `a or b`, `a, b or c`."""
+    return " or ".join([", ".join(names[:-1])] * (len(names) > 1) + [*names[-1:]])
+
+
 def first_names(names: Sequence[str], most: int) -> str:
     """Join the first names with commas, followed by the number of those that are left out."""
     more = len(names) - most

@@ -16,6 +16,7 @@ from deltaproto.errors import DeltaprotoError, ExitCode, ResultError, TableError
 from deltaproto.inspection import ReadRequest, Unreadable
 from deltaproto.inspection.age import DEFAULT_MAX_AGE_DAYS
 from deltaproto.inspection.facts import facts_from_inspection
+from deltaproto.policy.client_findings import caveats_for
 from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.document import Policy
 from deltaproto.policy.evaluate import Checker
@@ -153,7 +154,7 @@ class CheckResults(list[CheckResult], Result):
         document = CheckDocument(file)
         for checked in self:
             document.add(checked)
-        document.close(())
+        document.close(caveats_for(one.client for each in self for one in each.verdicts))
         around = envelope("check", {}).keys()
         return {k: v for k, v in json.loads(file.getvalue()).items() if k not in around}
 

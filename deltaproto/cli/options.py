@@ -218,7 +218,7 @@ def print_policy_notices(checker: Checker | None, *, in_waves: bool = False) -> 
     """Print findings about the policy itself, based on the observed tables, to standard error.
 
     Args:
-        in_waves: only the tables of a wave were observed, so that a pattern may match others.
+        in_waves: only the tables of a wave were observed, so a pattern may match others.
     """
     from deltaproto.policy.rules.unmatched_pattern import RULE as UNMATCHED_PATTERN
 

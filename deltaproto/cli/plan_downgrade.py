@@ -8,6 +8,7 @@ from typing import Any
 
 from deltaproto.cli import completion, options, plans
 from deltaproto.cli.declare import Command, Option, Panel, option_name, switch
+from deltaproto.counts import all_names
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.plan_inputs.parse_goal import parse_feature_names, parse_version_pair
 from deltaproto.plan_inputs.planners import client_downgrade_planner, downgrade_planner
@@ -25,7 +26,7 @@ def run(values: Mapping[str, Any]) -> int:
     # A policy and clients from the command line form one goal: all of these clients.
     kinds = {"--for-client" if flag == "--policy" else flag for flag in goals}
     if len(kinds) != 1 and kinds != {"--lowest", "--for-client"}:
-        problem = "no goal" if not goals else f"{' and '.join(goals)} are different goals"
+        problem = "no goal" if not goals else f"{all_names(goals)} are different goals"
         raise UsageError(problem, _GOAL_HINT)
     options.require_partner(values, "--include-enabled", "--lowest")
     users = plans.build_users(values)

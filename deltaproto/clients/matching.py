@@ -31,6 +31,7 @@ from deltaproto.clients.requirements import (
     TableRequirements,
     describe_hazard,
 )
+from deltaproto.counts import all_names
 from deltaproto.protocol import feature_catalog
 
 _OK = PathVerdict(Verdict.OK)
@@ -191,7 +192,7 @@ def _requirement_verdicts(path: Path, table: TableRequirements) -> Iterator[Path
             yield PathVerdict(
                 Verdict.REFUSED,
                 (name,),
-                f"{name} is listed without {' and '.join(missing)}; it refuses such a "
+                f"{name} is listed without {all_names(missing)}; it refuses such a "
                 "protocol, even for reading",
             )
 

@@ -13,6 +13,7 @@ from deltaproto.clients.model import (
     Verdict,
 )
 from deltaproto.clients.requirements import TableRequirements
+from deltaproto.counts import any_name
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import FeatureKind, FeatureStatus
 from deltaproto.protocol.violations import READER_FEATURES_VERSION, WRITER_FEATURES_VERSION
@@ -170,7 +171,7 @@ def _mode_verdicts(gate: ProtocolGate, table: TableRequirements) -> Iterator[Pat
             yield PathVerdict(
                 Verdict.REFUSED,
                 (feature,),
-                f"it supports {feature} only by {' or '.join(sorted(known)) or 'no mode'}",
+                f"it supports {feature} only by {any_name(sorted(known)) or 'no mode'}",
             )
 
 

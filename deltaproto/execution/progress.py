@@ -161,7 +161,7 @@ class Progress(NamedTuple):
     done: int
     """number of finished steps, from the first on"""
     early: frozenset[str]
-    """features dropped in the first of two calls, so that the rest of the two is not needed"""
+    """features dropped in the first of two calls, so the rest of the two is not needed"""
     own: Mapping[str, tuple[Commit, ...]]
     """commits of each step since the baseline"""
     baseline: Fingerprint

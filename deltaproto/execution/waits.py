@@ -29,7 +29,7 @@ class WaitLimits(NamedTuple):
     """the current time, in seconds since the epoch"""
     sleep: Callable[[float], None] = time.sleep
     halted: Callable[[], bool] = lambda: False
-    """whether the run was interrupted, so that no further statement may be sent"""
+    """whether the run was interrupted, so no further statement may be sent"""
 
 
 def wait_ends_at(planned: LoadedPlan, progress: Progress, since: float | None) -> float:
@@ -70,7 +70,7 @@ class WaitHandler:
         """Return True if the run ends with `stop`; otherwise return after the wait.
 
         Args:
-            refused: Delta refused the step, so that no run sends it again before then.
+            refused: Delta refused the step, so no run sends it again before then.
         """
         if stop.earliest is None:
             return True

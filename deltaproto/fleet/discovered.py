@@ -209,7 +209,7 @@ _MOST_PATHS = 20
 class SkippedPlaces:
     """Counts special places, and keeps the first by name of each kind.
 
-    Threads find places in any order, so that the first one found would change between runs.
+    Threads find places in any order, so the first one found would change between runs.
     """
 
     def __init__(self) -> None:

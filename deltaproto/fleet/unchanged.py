@@ -119,7 +119,7 @@ class LastScan:
 
     Args:
         inventory: None: there is no last scan.
-        full: whether every table is read again, so that no rows are needed.
+        full: whether every table is read again, so no rows are needed.
     """
 
     def __init__(

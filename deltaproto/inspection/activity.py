@@ -50,7 +50,7 @@ class StreamingWriter(NamedTuple):
 
     @property
     def shared(self) -> bool:
-        """True if two clusters alternated, so that both ran the query at the same time."""
+        """True if two clusters alternated, so both ran the query at the same time."""
         return len(set(self.clusters)) < len(self.clusters)
 
 

@@ -45,7 +45,7 @@ class ProtocolHistory:
 
     @property
     def whole(self) -> bool:
-        """True if version 0 was read, so that nothing older exists."""
+        """True if version 0 was read, so nothing older exists."""
         return self.oldest_version_seen == 0
 
     @property

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deltaproto.clients.requirements import TableRequirements
+from deltaproto.counts import all_names
 from deltaproto.planning.ddl.user_statement import ParsedStatement
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.plan import Fingerprint, Plan
@@ -186,4 +187,4 @@ def _target(goal: Mapping[str, Any], before: Protocol) -> Iterator[str]:
 
 def _clients(goal: Mapping[str, Any]) -> str:
     uses = goal["clients"]
-    return "; ".join(f"{use['client']} can {' and '.join(use['access'])}" for use in uses)
+    return "; ".join(f"{use['client']} can {all_names(use['access'])}" for use in uses)

@@ -20,6 +20,7 @@ from deltaproto.conflicts.releases import (
     SPARED_RELEASES,
     SURVIVED_PROPERTIES,
 )
+from deltaproto.counts import all_names
 from deltaproto.planning.ddl.user_statement import ClusterByPaths, UserStatement
 from deltaproto.planning.predict.outcome import Outcome
 from deltaproto.planning.predict.schema import Struct, walk_columns
@@ -104,7 +105,7 @@ def describe_affected_writers(fate: WriterFate, writers: Writers) -> str | None:
             if (since is None or _is_before(release, since))
             and (until is None or not _is_before(release, until))
         ]
-        hit = " and ".join(found)
+        hit = all_names(found)
     else:
         bounds = [f"{until} or later" if until else "", f"before {since}" if since else ""]
         found = [bound for bound in bounds if bound]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from deltaproto.caches import cache_by_identity
@@ -10,6 +11,7 @@ from deltaproto.clients.matching import NOT_OFFERED
 from deltaproto.clients.model import Access, Verdict
 from deltaproto.clients.remedies import TABLE
 from deltaproto.clients.requirements import TableRequirements
+from deltaproto.counts import any_name
 from deltaproto.location import quote_for_shell
 from deltaproto.policy.context import PolicyContext
 from deltaproto.policy.declared_verdict import DeclaredVerdict
@@ -17,11 +19,11 @@ from deltaproto.policy.finding import Finding, Rule, truncate
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
 
 ACCESS_PHRASES = {
-    Access.READ: "read",
-    Access.APPEND: "append",
-    Access.DML: "update, delete or merge",
-    Access.MAINTAIN: "maintain",
-    Access.STREAM: "stream",
+    Access.READ: ("read",),
+    Access.APPEND: ("append",),
+    Access.DML: ("update", "delete", "merge"),
+    Access.MAINTAIN: ("maintain",),
+    Access.STREAM: ("stream",),
 }
 
 
@@ -59,7 +61,8 @@ def _group_verdicts(
             key = (judged.verdict.named, judged.verdict.reason)
             grouped.setdefault(key, []).append(judged)
     for (client, reason), members in grouped.items():
-        accesses = " or ".join(dict.fromkeys(ACCESS_PHRASES[m.verdict.access] for m in members))
+        phrases = (ACCESS_PHRASES[each.verdict.access] for each in members)
+        accesses = any_name([*dict.fromkeys(chain.from_iterable(phrases))])
         first = members[0]
         labels = ", ".join(dict.fromkeys(m.declared.label for m in members if m.declared.label))
         label = f" ({labels})" if labels else ""

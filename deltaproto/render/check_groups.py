@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from deltaproto.caches import cache_by_identity
 from deltaproto.clients.model import Verdict
-from deltaproto.counts import counted, tables_such_as
+from deltaproto.counts import all_names, counted, tables_such_as
 from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.finding import SEVERITY_RANKS, Finding, Severity
 from deltaproto.policy.table_check import TableCheck
@@ -156,9 +156,7 @@ def _clients(verdicts: tuple[DeclaredVerdict, ...]) -> str:
         return "all ok" if verdicts else ""
     texts = [
         f"{client}: "
-        + ", ".join(
-            f"{' and '.join(accesses)} {verdict.upper()}" for verdict, accesses in of.items()
-        )
+        + ", ".join(f"{all_names(accesses)} {verdict.upper()}" for verdict, accesses in of.items())
         for client, of in bad.items()
     ]
     more = len(texts) - _CLIENTS

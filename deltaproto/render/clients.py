@@ -8,7 +8,7 @@ from typing import IO, Any
 from deltaproto.clients.feature_matrix import FeatureAnswer, FeatureRow, feature_rows
 from deltaproto.clients.model import Access, Client, Path, ProtocolGate, Range, Verdict
 from deltaproto.clients.resolve import ClientAtVersion, latest_version
-from deltaproto.counts import counted
+from deltaproto.counts import any_name, counted
 from deltaproto.render.clients_matrix import candidate_fields, client_fields
 from deltaproto.render.document.blocks import (
     Block,
@@ -154,7 +154,7 @@ def _gate_text(gate: ProtocolGate | None) -> str:
         parts.append(f"only implied by versions and unused: {implied}")
     if gate.unchecked:
         parts.append(f"not checked: {', '.join(sorted(gate.unchecked))}")
-    parts += [f"{feature} by {' or '.join(sorted(modes))}" for feature, modes in gate.modes.items()]
+    parts += [f"{feature} by {any_name(sorted(modes))}" for feature, modes in gate.modes.items()]
     if gate.readers is not None:
         parts.append(f"reader versions {', '.join(str(n) for n in sorted(gate.readers))}")
     return "; ".join(parts) or "nothing"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import IO, Any, assert_never
 
-from deltaproto.counts import counted
+from deltaproto.counts import any_name, counted
 from deltaproto.protocol.feature import (
     EVERY_RUNTIME,
     AlwaysWhenSupported,
@@ -217,7 +217,7 @@ def _trigger(trigger: EnablementTrigger) -> str:
 def _rule(rule: Enablement) -> str:
     match rule:
         case PropertyIs(key, values):
-            return f"{key} is {' or '.join(values)}"
+            return f"{key} is {any_name(values)}"
         case PropertyPrefix(prefix):
             return f"any property {prefix}…"
         case SchemaHas(trait):

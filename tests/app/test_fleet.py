@@ -158,6 +158,8 @@ class TestInventory:
         mine = checked.to_dict()
         for name in ("verdicts", "findings", "tables", "summary"):
             assert mine[name] == said[name]
+        # The last note of the command is about the scan.
+        assert mine["notes"] == said["notes"][:-1] != []
         assert not checked.ok
         outcomes = {row["outcome"] for row in checked.verdicts}
         assert outcomes == {row["verdict"] for row in said["verdicts"]}

@@ -15,6 +15,7 @@ from deltalake.exceptions import CommitFailedError
 from deltaproto.conflicts.matrix import MatrixEngine, build_cells
 from deltaproto.conflicts.operation import Operation
 from deltaproto.conflicts.releases import ENFORCE_ENABLEMENT_SETTING, RESOLVE_CONFLICTS_SETTING
+from deltaproto.counts import all_names
 from deltaproto.planning.conflict_impact import find_step_conflicts, predict_stream_impacts
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.engine import Engine, parse_engine
@@ -84,7 +85,7 @@ def test_the_release_of_the_writer_decides_not_that_of_the_step(
     for version in versions:
         assert bool(aborted(Writers(frozenset({version})))) is (version in older), version
     (every,) = aborted(Writers(frozenset(versions)))
-    assert f"Delta Spark {' and '.join(older)}," in every
+    assert f"Delta Spark {all_names(older)}," in every
     (unknown,) = aborted(Writers())
     assert f"Delta Spark before {since}," in unknown
 

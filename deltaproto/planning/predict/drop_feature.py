@@ -6,6 +6,7 @@ Source: Delta Spark 4.4's `AlterTableDropFeatureDeltaCommand` (the checks and th
 
 from __future__ import annotations
 
+from deltaproto.counts import all_names
 from deltaproto.planning import arithmetic
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict import pending
@@ -197,10 +198,11 @@ def _validate_drop(table: Table, name: str, engine: Engine, truncate: bool) -> R
         )
     dependents = feature_catalog.find_dependents(name, protocol.supported)
     if dependents:
+        named = all_names(dependents)
         return Refusal(
             "DELTA_FEATURE_DROP_DEPENDENT_FEATURE",
-            f"{' and '.join(dependents)} require {name}, used or not",
-            f"drop {' and '.join(dependents)} first, if possible",
+            f"{named} {'requires' if len(dependents) == 1 else 'require'} {name}, used or not",
+            f"drop {named} first, if possible",
         )
     return None
 

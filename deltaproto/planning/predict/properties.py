@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from deltaproto.counts import all_names
 from deltaproto.planning.engine import DEFAULT_ENGINE, Engine, EngineName
 from deltaproto.planning.predict.outcome import (
     REMOVE_MAPPING,
@@ -213,7 +214,7 @@ def _validate_tracked_rows(before: Table, first: PredictedCommit) -> Refusal | N
     error = "DELTA_MATERIALIZED_ROW_TRACKING_COLUMN_NAME_MISSING"
     return Refusal(
         "" if first.operation == "OPTIMIZE" else error,
-        f"the table stores {ROW_TRACKING} = true without {' and '.join(missing)}",
+        f"the table stores {ROW_TRACKING} = true without {all_names(missing)}",
         remedy,
         # The others fail when they read a data file.
         sure=first.operation == "WRITE",

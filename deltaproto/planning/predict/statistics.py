@@ -209,7 +209,7 @@ def validate_clustering_statistics(table: Table, columns: Sequence[Path]) -> Ref
         return Refusal(
             "DELTA_CLUSTERING_COLUMN_MISSING_STATS",
             f"Delta stores no statistics for {', '.join(map(dotted_path, missing))}",
-            f"add it to {STATISTICS_COLUMNS_PROPERTY}, or raise {INDEXED_COLUMNS_PROPERTY}",
+            _store_them(missing),
         )
     return None
 
@@ -237,10 +237,15 @@ def validate_zorder(table: Table, columns: Sequence[Path]) -> Refusal | None:
         return None if schema is None else _validate_values(schema, columns, index)
     return Refusal(
         "DELTA_ZORDERING_ON_COLUMN_WITHOUT_STATS",
-        f"Delta stores no statistics for {', '.join(map(dotted_path, missing))}, so that the order "
+        f"Delta stores no statistics for {', '.join(map(dotted_path, missing))}, so the order "
         "would not help",
-        f"add it to {STATISTICS_COLUMNS_PROPERTY}, or raise {INDEXED_COLUMNS_PROPERTY}",
+        _store_them(missing),
     )
+
+
+def _store_them(missing: Sequence[Path]) -> str:
+    it = "it" if len(missing) == 1 else "them"
+    return f"add {it} to {STATISTICS_COLUMNS_PROPERTY}, or raise {INDEXED_COLUMNS_PROPERTY}"
 
 
 def _validate_attribute(schema: Struct, path: Path) -> Refusal | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from deltaproto.clients.model import Access, Verdict
+from deltaproto.counts import all_names
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.impact import compare_clients
 from deltaproto.planning.plan import Blocked
@@ -164,11 +165,12 @@ def _undroppable_reason(name: str, engine: Engine) -> tuple[str, str]:
 def _required_by_undroppable(
     name: str, by: list[str], undroppable: Mapping[str, Blocked]
 ) -> Blocked:
-    names = " and ".join(by)
+    needs = "requires it, used or not, and stays"
+    if len(by) > 1:
+        needs = "require it, used or not, and stay"
     return Blocked(
         name,
-        f"{names} {'requires' if len(by) == 1 else 'require'} it, used or not, and stays: "
-        f"{undroppable[by[0]].reason}",
+        f"{all_names(by)} {needs}: {undroppable[by[0]].reason}",
         undroppable[by[0]].remedy,
         "DELTA_FEATURE_DROP_DEPENDENT_FEATURE",
     )

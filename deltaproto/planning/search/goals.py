@@ -14,6 +14,7 @@ from deltaproto.clients.model import Access, PathVerdict, Verdict
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.resolve import ClientAtVersion
 from deltaproto.clients.verdicts import path_verdicts
+from deltaproto.counts import all_names
 from deltaproto.planning.predict.bounds import OF_BOUNDS, BoundHazards
 from deltaproto.planning.predict.contents import ContentChange
 from deltaproto.protocol import feature_catalog
@@ -165,7 +166,7 @@ class ClientsSupported(NamedTuple):
 
     @property
     def text(self) -> str:
-        named = (f"{use.candidate.reference} can {' and '.join(use.access)}" for use in self.uses)
+        named = (f"{use.candidate.reference} can {all_names(use.access)}" for use in self.uses)
         return "; ".join(named)
 
     def reached(self, ending: EndState) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
+from deltaproto.counts import any_name
 from deltaproto.policy.document.model import PolicySettings
 from deltaproto.protocol.feature import PropertyIs, RequirementKind
 from deltaproto.protocol.feature_catalog import (
@@ -82,7 +83,7 @@ def _list_needs(settings: PolicySettings) -> Iterator[_Need]:
             features = tuple(filter(None, [feature_from_key(key)]))
         if features:
             verb = "enables" if enabled else "adds"
-            text = f"{key} = {value} {verb} {' or '.join(features)}"
+            text = f"{key} = {value} {verb} {any_name(features)}"
             yield _Need(text, "require_properties", key, features, enabled)
     if settings.cluster_by:
         yield _Need(

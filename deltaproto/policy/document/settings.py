@@ -51,7 +51,7 @@ def parse_table_entries(
     """Parse the table patterns of a policy, in file order; a profile precedes the pattern's own.
 
     Args:
-        profiles: None if they have errors, so that the names of profiles are not looked up.
+        profiles: None if they have errors, so the names of profiles are not looked up.
 
     Raises:
         Fault: a pattern or setting is invalid, or a profile does not exist.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from html import escape as escaped
+from itertools import groupby
+from operator import itemgetter
 from typing import assert_never
 
 from deltaproto.render.document.blocks import (
@@ -130,10 +132,7 @@ def _block(block: Block, words: PageTexts, level: int) -> Iterator[str]:
             )
             yield f"<ul class='checks'>{''.join(boxes)}</ul>"
         case FactList(rows):
-            entries = (
-                f"<div><dt>{text(name)}</dt><dd>{_inline(line)}</dd></div>" for name, line in rows
-            )
-            yield f"<dl>{''.join(entries)}</dl>"
+            yield f"<dl>{''.join(_facts(rows))}</dl>"
         case TableBlock():
             yield _table(block, words)
         case MatrixBlock():
@@ -168,6 +167,13 @@ def _block(block: Block, words: PageTexts, level: int) -> Iterator[str]:
             yield "</section>"
         case _:
             assert_never(block)
+
+
+def _facts(rows: Sequence[tuple[str, Line]]) -> Iterator[str]:
+    """Yield each name once, with all values that follow one another."""
+    for name, values in groupby(rows, itemgetter(0)):
+        lines = "".join(f"<dd>{_inline(line)}</dd>" for _, line in values)
+        yield f"<div><dt>{text(name)}</dt>{lines}</div>"
 
 
 def _table(table: TableBlock, words: PageTexts) -> str:

@@ -131,12 +131,9 @@ def _glance(overview: Overview, numbers: FleetSummary, policy: str | None) -> It
 
 def _last_writers(writers: LastWriters) -> Callout:
     """Name the clients that the report evaluates instead of a policy's."""
-    ask: Line = (" Declare them with ", Code("--policy"), ".")
     if not writers.clients:
-        return Callout(
-            Tone.WARNING,
-            ("No policy was given, and no commit names a client: no client was checked.", *ask),
-        )
+        why = "No policy was given, and no commit names a client: no client was checked."
+        return Callout(Tone.WARNING, (f"{why} Declare clients with ", Code("--policy"), "."))
     names = sorted(writers.clients, key=lambda name: (-writers.clients[name], name))
     named = first_names(names, _CLIENTS_NAMED)
     unknown = (
@@ -146,8 +143,9 @@ def _last_writers(writers: LastWriters) -> Callout:
         Tone.NOTE,
         (
             "No policy was given: tables are checked against the clients that made the newest "
-            f"commits ({named}). Clients that only read are not known.{unknown}",
-            *ask,
+            f"commits ({named}). Clients that only read are not known: declare them with ",
+            Code("--policy"),
+            f".{unknown}",
         ),
     )
 

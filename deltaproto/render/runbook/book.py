@@ -72,7 +72,7 @@ class RunbookEntry(NamedTuple):
 
     @property
     def refused(self) -> GateResult | None:
-        """The gate that fails with any flags, so that `apply` refuses the plan, or None."""
+        """The gate that fails with any flags, so `apply` refuses the plan, or None."""
         return next((gate for gate in self.failed if gate.name == "plan"), None)
 
     @property

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from deltaproto.counts import all_names
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.metadata import Metadata
@@ -162,7 +163,7 @@ def _differences(one: Snapshot, other: Snapshot) -> list[str]:
 
 
 def _difference_note(name: str, differs: list[str]) -> Note:
-    why = f"its {' and '.join(differs)} differ{'s' if len(differs) == 1 else ''} from the log's"
+    why = f"its {all_names(differs)} differ{'s' if len(differs) == 1 else ''} from the log's"
     return Note(NoteKind.CHECKSUM_CONTRADICTS, f"{name} is ignored: {why}")
 
 
