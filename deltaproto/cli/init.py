@@ -35,7 +35,7 @@ _SETTINGS = """\
 # Where to look for tables, at any depth: folders and URIs.
 {sources}
 
-# Where scans are saved, and what check, report and drift read.
+# Where scans are saved, and what check, plan, report, drift, discover and forecast read.
 inventory: {inventory}
 
 # Which clients use the tables, and what they require.

@@ -288,9 +288,10 @@ def _statements(found: Forecast, limit: int) -> Iterator[Block]:
     if not wanted:
         return
     shown = known[: limit or None]
-    blocks: list[Block] = [Paragraph((_OPT_OUT,))]
+    blocks: list[Block] = []
     if shown:
-        blocks.append(CodeBlock("\n".join(f"{each};" for each in shown), "sql"))
+        statements = "\n".join(f"{each};" for each in shown)
+        blocks += [Paragraph((_OPT_OUT,)), CodeBlock(statements, "sql")]
     if left := len(known) - len(shown):
         blocks.append(Paragraph((f"and {left:,} more: --limit 0 or --format json shows them",)))
     if without:

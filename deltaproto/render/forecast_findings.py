@@ -16,6 +16,7 @@ from deltaproto.render.findings import SEVERITY_TONES
 from deltaproto.render.named_tables import NamedCount
 
 _HINT = "upgrade the client first, or keep the feature off: see Statements"
+_NO_PROPERTY = "upgrade the client first: no property keeps the feature off"
 _DELAYS = "upgrade it first: it delays the feature only while it comes back within {} days"
 
 
@@ -48,7 +49,9 @@ def _messages(upgrade: UpgradeForecast, *, declared: bool) -> Iterator[_Message]
     severity = severity_of(rule)
     for each in upgrade.blocked if declared else ():
         delays = each.client.startswith(f"{RUNTIME}@")
-        hint = _DELAYS.format(rule.window.days) if delays else _HINT
+        hint = _NO_PROPERTY if upgrade.statement is None else _HINT
+        if delays:
+            hint = _DELAYS.format(rule.window.days)
         yield _Message(severity, rule.id, f"with {rule.feature}, {_loss(each)}", hint)
     for text in upgrade.not_judged:
         hint = "declare a known version, or identify the program: discover --how-to-identify"

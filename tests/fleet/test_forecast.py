@@ -289,6 +289,16 @@ class TestClients:
         assert "with v2Checkpoint, databricks-runtime@12.2 could not read: " in text
         assert "it delays the feature only while it comes back within 100 days" in text
 
+    def test_a_feature_that_no_property_keeps_off(self, lake: Lake) -> None:
+        lake.table("orders", kind=None)
+        lake.scan(str(lake.folder / "lake"))
+        # By path, only a catalog-managed table is out of reach for this client.
+        text = lake.cli("forecast", lake.inventory, "--client", "delta-spark@4.4.0").out
+        assert "hint: upgrade the client first: no property keeps the feature off" in text
+        assert "No property keeps catalogManaged off." in text
+        assert "These statements" not in text
+        assert "see Statements" not in text
+
     def test_the_policy_approves_a_loss(self, lake: Lake) -> None:
         lake.table("orders")
         lake.scan()

@@ -201,7 +201,7 @@ RULES = (
         rf"Hadoop (?P<version>{_NUMBERS})\S*, aws-sdk-java/",
         "apache/hadoop: hadoop-aws, AWSClientConfig.initUserAgent",
         ("Hadoop 3.4.1, aws-sdk-java/2.24.6 md/io#async Linux/5.10",),
-        could_be=_HADOOP_CLIENTS,
+        could_be=(*_HADOOP_CLIENTS, "databricks-runtime"),
         setting=_S3A,
     ),
     AgentRule(
