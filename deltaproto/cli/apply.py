@@ -22,6 +22,7 @@ from deltaproto.cli.plan_io import (
     journal_folder,
     load_and_report_plans,
     open_plan_output,
+    refuse_output_among_plans,
 )
 from deltaproto.cli.progress import warn
 from deltaproto.cli.signals import resume_hint
@@ -30,7 +31,7 @@ from deltaproto.execution.apply import apply_plans, preparation_failure
 from deltaproto.execution.goal_limits import find_unrelated_undo
 from deltaproto.execution.hooks import Hooks, open_hooks
 from deltaproto.execution.plan_executor import ApplySession
-from deltaproto.execution.plan_file import LoadedPlan, find_plan_files, read_plan
+from deltaproto.execution.plan_file import LoadedPlan, read_plan
 from deltaproto.execution.prepare import ApplyContext, PreparedPlan, load_context
 from deltaproto.execution.prepare_copy import parse_losses
 from deltaproto.execution.result import ApplyResult
@@ -104,15 +105,9 @@ def run(values: Mapping[str, Any]) -> int:
     spark = options.spark_settings(values).reaching(*(each.plan.location for each in plans))
     redact = Redactor(storage, spark.conf)
     context = _build_context(values, storage, spark)
-    options.refuse_overwrite(
-        values["output"],
-        (
-            *find_plan_files(values["plans"], allow_empty=True),
-            values["policy"],
-            values["audit"],
-            *values["client_file"],
-        ),
-    )
+    refuse_output_among_plans(values["output"], values["plans"])
+    read = (values["policy"], values["audit"], *values["client_file"])
+    options.refuse_overwrite(values["output"], read)
     whole = ExitCode.UNREADABLE not in codes
     with open_plan_output("apply", values, redact, many=len(plans) > 1, complete=whole) as to:
         session = ApplySession(

@@ -15,6 +15,7 @@ from deltaproto.cli.progress import warn
 from deltaproto.errors import ExitCode, TableError, UsageError
 from deltaproto.execution.rollout_file import ROLLOUT_FILE
 from deltaproto.execution.warning import maintenance_windows_for
+from deltaproto.fleet.schemas import is_inventory, is_table
 from deltaproto.plan_inputs.planners import target_planner
 from deltaproto.planning.plan import Plan, plan_id
 from deltaproto.planning.rollout import CANARY, RolloutTable, Wave, assign_waves
@@ -32,7 +33,7 @@ def run(values: Mapping[str, Any]) -> int:
     users = plans.build_users(values)
     saved: _PlanFolder | None = None
     if folder is not None:
-        _require_no_plans(folder)
+        _require_folder_for_plans(folder)
         saved = _PlanFolder(folder, users.policy)
     code = plans.plan_tables(
         values,
@@ -122,10 +123,17 @@ def _plan_file_name(plan: Plan) -> str:
     return f"{name.strip('.-')[:80] or 'table'}-{plan_id(plan)}.json"
 
 
-def _require_no_plans(folder: str) -> None:
-    """Refuse a folder with plans: `apply` would execute the old ones as well."""
+def _require_folder_for_plans(folder: str) -> None:
+    """Refuse a table, an inventory, and a folder with plans, which `apply` would execute as well.
+
+    Raises:
+        UsageError: if it is one.
+    """
     if not os.path.lexists(folder):
         return
+    if is_table(folder, {}) or is_inventory(folder, {}):
+        what = "a Delta table" if is_table(folder, {}) else "an inventory"
+        raise UsageError(f"{folder} is {what}, not a folder for plans", "pass another --out")
     try:
         names = os.listdir(folder)
     except OSError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 import threading
 import time
@@ -14,8 +15,14 @@ from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Option, Panel, switch
 from deltaproto.cli.output import TolerantWriter, attach_results
 from deltaproto.counts import counted
-from deltaproto.errors import ExitCode
-from deltaproto.execution.plan_file import FailedPlan, LoadedPlan, load_plans
+from deltaproto.errors import ExitCode, UsageError
+from deltaproto.execution.plan_file import (
+    PLAN_SUFFIXES,
+    FailedPlan,
+    LoadedPlan,
+    find_plan_files,
+    load_plans,
+)
 from deltaproto.execution.result import ApplyResult, StepRecord
 from deltaproto.execution.run_log import default_journal_dir
 from deltaproto.planning.plan import Step
@@ -54,6 +61,30 @@ AUDIT = Option(
 DETAILED_EXITCODE = switch(
     "--detailed-exitcode", help="Exit 10 if steps remain.", panel=Panel.OUTPUT
 )
+
+
+def refuse_output_among_plans(output: str | None, paths: Sequence[str]) -> None:
+    """Refuse to write over a plan, a rollout or a journal, or beside the plans of a folder.
+
+    Args:
+        paths: plan files, and folders of them.
+
+    Raises:
+        UsageError: when the file `output` would be read as a plan, or is already in use.
+    """
+    if output is None:
+        return
+    options.refuse_overwrite(output, find_plan_files(paths, allow_empty=True))
+    parent = os.path.dirname(os.path.abspath(output))
+    for path in paths:
+        plan = os.path.join(path, "plan") if os.path.isdir(path) else path
+        for folder in (path, default_journal_dir(plan)):
+            same = os.path.isdir(folder) and os.path.isdir(parent)
+            if same and os.path.samefile(folder, parent) and output.endswith(PLAN_SUFFIXES):
+                raise UsageError(
+                    f"{output} is among the plans and journals of {path}",
+                    "choose another --output",
+                )
 
 
 class PlanOutput(NamedTuple):

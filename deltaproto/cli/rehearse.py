@@ -14,10 +14,10 @@ from deltaproto.cli.plan_io import (
     SCRATCH,
     load_and_report_plans,
     open_plan_output,
+    refuse_output_among_plans,
 )
 from deltaproto.errors import ExitCode
 from deltaproto.execution.plan_executor import ApplySession
-from deltaproto.execution.plan_file import find_plan_files
 from deltaproto.execution.prepare import ApplyContext
 from deltaproto.execution.rehearse import rehearse_plan
 from deltaproto.execution.run_log import AUDIT_FILE, default_journal_dir
@@ -32,7 +32,7 @@ def run(values: Mapping[str, Any]) -> int:
     storage = options.storage_options(values)
     spark = options.spark_settings(values).reaching(*(each.plan.location for each in plans))
     redact = Redactor(storage, spark.conf)
-    options.refuse_overwrite(values["output"], find_plan_files(values["plans"], allow_empty=True))
+    refuse_output_among_plans(values["output"], values["plans"])
     with open_plan_output(
         "rehearse",
         values,

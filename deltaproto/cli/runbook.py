@@ -10,10 +10,10 @@ from typing import Any
 
 from deltaproto.cli import options
 from deltaproto.cli.declare import Command, Option, Panel, switch
-from deltaproto.cli.plan_io import JOURNAL, PLANS, journal_folder
+from deltaproto.cli.plan_io import JOURNAL, PLANS, journal_folder, refuse_output_among_plans
 from deltaproto.cli.progress import count_steps
 from deltaproto.errors import DeltaprotoError, EngineError, ExitCode
-from deltaproto.execution.plan_file import LoadedPlan, find_plan_files, load_plans
+from deltaproto.execution.plan_file import LoadedPlan, load_plans
 from deltaproto.execution.preflight import GateResult, manual_steps
 from deltaproto.execution.prepare import load_context, predict_gates
 from deltaproto.execution.progress import reading_address
@@ -84,10 +84,10 @@ def run(values: Mapping[str, Any]) -> int:
         skipped,
         ended.keys(),
     )
+    refuse_output_among_plans(values["output"], values["plans"])
     options.refuse_overwrite(
         values["output"],
         (
-            *find_plan_files(values["plans"], allow_empty=True),
             *(values[name] for name in ("policy", "template", "language")),
             *values["client_file"],
         ),

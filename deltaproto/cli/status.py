@@ -13,6 +13,7 @@ from deltaproto.cli.plan_io import (
     JOURNAL,
     journal_folder,
     load_and_report_plans,
+    refuse_output_among_plans,
 )
 from deltaproto.cli.progress import warn
 from deltaproto.errors import ExitCode
@@ -31,7 +32,8 @@ def run(values: Mapping[str, Any]) -> int:
     plans, codes = load_and_report_plans([folder])
     storage = options.storage_options(values)
     spark = options.spark_settings(values).reaching(*(each.plan.location for each in plans))
-    options.refuse_overwrite(values["output"], (rollout.path, values["policy"]))
+    refuse_output_among_plans(values["output"], [folder])
+    options.refuse_overwrite(values["output"], (values["policy"],))
     context = ApplyContext(
         storage,
         spark,

@@ -24,7 +24,7 @@ from deltaproto.protocol.stored_secrets import hide_in_json
 from deltaproto.redaction import Redactor, has_credentials, redact_address
 
 _COMMANDS = ("plan", "plan-upgrade", "plan-downgrade")
-_SUFFIXES = (".json", ".jsonl")
+PLAN_SUFFIXES = (".json", ".jsonl")
 _MAX_BYTES = 1 << 28
 _NO_PLANS_HINT = (
     "write plans: deltaproto plan-downgrade … --format json --output FILE.json; pass --allow-empty "
@@ -108,7 +108,7 @@ def find_plan_files(paths: Sequence[str], *, allow_empty: bool = False) -> list[
         inside = [
             os.path.join(path, name)
             for name in names
-            if name.endswith(_SUFFIXES)
+            if name.endswith(PLAN_SUFFIXES)
             and not name.endswith(RECORD_SUFFIXES)
             and name != ROLLOUT_FILE
         ]

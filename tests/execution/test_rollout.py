@@ -497,6 +497,34 @@ def test_decisions_hold_for_another_folder_of_journals(fleet: Fleet, tmp_path: P
     assert fleet.status("--format", "json").json["rollout"]["status"] == "waiting"
 
 
+def test_no_output_replaces_a_plan_or_counts_as_one(fleet: Fleet) -> None:
+    fleet.plan()
+    fleet.decide("pause", "--reason", "incident")
+    before = {path: path.read_bytes() for path in fleet.plans.rglob("*") if path.is_file()}
+    new = fleet.plans / "new.json"
+    plan = next(path for path in before if "rollout" not in path.name)
+    for command in ("status", "runbook", "apply", "rehearse"):
+        for output in (*before, new):
+            words = ("--policy", str(fleet.policy)) if command != "rehearse" else ()
+            ran = fleet.cli(command, str(fleet.plans), *words, "--output", str(output))
+            assert ran.code == 2, (command, output)
+            assert "would overwrite" in ran.err or "is among the plans" in ran.err
+    assert fleet.cli("rehearse", str(plan), "--output", str(plan)).code == 2
+    assert before == {path: path.read_bytes() for path in before}
+    assert not new.exists()
+    assert fleet.cli("status", str(fleet.plans), "--output", str(fleet.plans / "x.prom")).code == 1
+
+
+def test_a_table_or_an_inventory_gets_no_plans(fleet: Fleet, tmp_path: Path) -> None:
+    table, inventory = fleet.logs["b"].table, str(tmp_path / "inventory")
+    assert fleet.cli("scan", str(tmp_path / "lake"), "--inventory", inventory, "-q").code == 0
+    for folder, what in ((table, "a Delta table"), (inventory, "an inventory")):
+        ran = fleet.cli("plan", table, "--policy", str(fleet.policy), "--out", folder)
+        assert ran.code == 2
+        assert f"{folder} is {what}, not a folder for plans" in ran.err
+        assert not list(Path(folder).glob("*.json"))
+
+
 def test_a_decision_is_recorded_once(fleet: Fleet) -> None:
     fleet.plan()
     for words in (("skip", "b", "--reason", "is dropped"), ("pause", "--reason", "incident")):
