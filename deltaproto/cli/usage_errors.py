@@ -11,6 +11,7 @@ from deltaproto.cli.options import did_you_mean
 _VALUE = re.compile(
     r"(['\"])(?P<value>.*)\1 is not (?:one of .*|a valid (?P<number>int|float).*)", re.DOTALL
 )
+_EXTRA = re.compile(r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)", re.DOTALL)
 
 
 def describe(error: Any, otherwise: str) -> tuple[str, str]:
@@ -28,6 +29,8 @@ def describe(error: Any, otherwise: str) -> tuple[str, str]:
             return f"No such option: {error.option_name}", did_you_mean(near, otherwise)
         case _:
             pass
+    if extra := _EXTRA.fullmatch(plain):
+        return f"unexpected argument: {extra[1]}", otherwise
     message, _, suggested = plain.partition(". Did you mean ")
     return message, did_you_mean(re.findall(r"'([^']+)'", suggested), otherwise)
 

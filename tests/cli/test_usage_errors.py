@@ -25,6 +25,8 @@ Cli = Callable[..., Ran]
             "use one of error, warning, never",
         ),
         ("inspect x --version", "Option '--version' requires an argument", "run deltaproto"),
+        ("explain DP201 extra", "unexpected argument: extra", "run deltaproto explain --help"),
+        ("explain DP201 a b", "unexpected argument: a b", "run deltaproto explain --help"),
         ("inspect", "Missing argument 'TABLE...'", "run deltaproto inspect --help"),
     ],
 )
