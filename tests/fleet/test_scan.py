@@ -206,7 +206,8 @@ def test_mistakes_are_told(cli: Cli, tmp_path: Path, fleet: list[Path]) -> None:
     assert "neither a folder" in refused("main.sales")
     assert "is not a folder" in refused(str(tmp_path), "--inventory", "main.inventory")
     (tmp_path / "file").write_text("x")
-    assert "cannot write" in refused(str(fleet[0]), "--inventory", str(tmp_path / "file"))
+    refusal = refused(str(fleet[0]), "--inventory", str(tmp_path / "file"))
+    assert "is a file, not a folder for an inventory" in refusal
     ran = cli("scan", str(tmp_path / "none"))
     # A long path moves the line breaks.
     assert (ran.code, "does not exist" in " ".join(ran.out.split())) == (3, True)
