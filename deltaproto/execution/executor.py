@@ -37,6 +37,7 @@ from deltaproto.execution.waits import (
 )
 from deltaproto.identity import current_actor
 from deltaproto.planning.plan import Step
+from deltaproto.planning.statement import Action
 from deltaproto.tables.log.commits import Commit, CommitTag, commit_tag_of
 
 # Delta rounds the times that decide which history it deletes: after a refusal, retry this late.
@@ -222,7 +223,8 @@ class StepExecutor(PlanExecutor):
             verified = VerifiedStep(
                 StepVerdict.AS_PREDICTED, remarks=(f"Spark disconnected: {result.message}",)
             )
-        if observed.unlisted_vectors and step.feature == "deletionVectors":
+        dropped = step.feature if step.action is Action.DROP else None
+        if observed.unlisted_vectors and dropped == "deletionVectors":
             verified = VECTORS_LEFT
         partial = progress.partial or bool(own)
         self._progress = after._replace(done=done, early=early, own={}, partial=partial)
