@@ -24,7 +24,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto import UsageError, discover
-from deltaproto.fleet.seen import log_files, spark_discovery, table_tasks
+from deltaproto.fleet.seen import log_files, log_lines, spark_discovery, table_tasks
 from deltaproto.fleet.seen.collect import LogOptions, TableUses, read_here
 from deltaproto.fleet.seen.find_logs import FailedTable, FoundLog, find_logs
 from deltaproto.fleet.seen.log_files import (
@@ -196,7 +196,8 @@ LINES = st.one_of(
 def test_a_line_is_read_by_the_part_in_which_it_begins(lines: list[str], cuts: list[int]) -> None:
     data = "\n".join(lines).encode("utf-8", "surrogatepass") + b"\n"
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
-        patched.setattr(log_files, "_LONGEST", 2500)
+        for module in (log_files, log_lines):
+            patched.setattr(module, "LONGEST", 2500)
         # A first line that is too long to be read is no first line of lines.
         patched.setattr(log_files, "_LONGEST_FIRST", 2500)
         path = Path(folder) / "log"

@@ -60,6 +60,10 @@ RECORDS: tuple[Feature, ...] = (
                 "Disabling it stops new deletion vectors; existing ones stay until REORG … "
                 "APPLY (PURGE) or DROP FEATURE rewrites their files."
             ),
+            (
+                "While a table is clustered, neither rewrites files that OPTIMIZE has clustered "
+                "(Delta Spark 4.4): remove clustering first, or a drop brings deleted rows back."
+            ),
             "The side files themselves stay until VACUUM.",
         ),
         sources=(
