@@ -136,7 +136,7 @@ def test_fail_on(certify: Certify) -> None:
         (("x", "--command", "true", "--kit", "/none"), 2, "no kit in /none", "--make-kit"),
         (("x", "--command", "/none", "--operation", "rows"), 3, "cannot start /none", "--command"),
         # Spark must see the tables that clients write.
-        (("x", "--command", "true", "--spark-remote", "sc://x"), 2, "No such", "--help"),
+        (("x", "--command", "true", "--spark-remote", "sc://x"), 2, "No such", "--spark-conf"),
     ],
 )
 def test_mistakes(

@@ -104,7 +104,7 @@ def test_who_drops_constraints_and_promises_is_found_out(measure: Measure) -> No
     assert "change data feed" in why("changeDataFeed.enabled", ResultColumn.DELETE)
     assert "without row ids" in why("rowTracking.enabled", ResultColumn.APPEND)
     assert "in-commit timestamp" in why("inCommitTimestamp.present", ResultColumn.APPEND)
-    assert "nobody knows" in why("protocol.unknown-writer", ResultColumn.APPEND)
+    assert "unknown version or feature" in why("protocol.unknown-writer", ResultColumn.APPEND)
     assert "delta.appendOnly" in why("appendOnly.enabled", ResultColumn.CONFIGURE)
     assert "no new checkpoint" in why("plain", ResultColumn.CHECKPOINT)
     assert "18" in why("deletionVectors.present", ResultColumn.DELETE)
