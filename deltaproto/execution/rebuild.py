@@ -18,7 +18,7 @@ from deltaproto.planning.ddl.user_statement import AddConstraint, ClusterByPaths
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.search.cost import Files, permanent_losses
-from deltaproto.planning.search.route import PredictedStatement, predict_statement
+from deltaproto.planning.search.prediction import PredictedStatement, predict_statement
 from deltaproto.planning.statement import (
     Action,
     ClusterBy,

@@ -38,7 +38,7 @@ from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.from_state import table_from_state
 from deltaproto.planning.plan import Plan, Step
 from deltaproto.planning.predict.pending import stored_requests
-from deltaproto.planning.search.route import predict_statement
+from deltaproto.planning.search.prediction import predict_statement
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.sql.quoting import quote_literal, sql_table_name

@@ -19,7 +19,7 @@ from deltaproto.planning.search.copy_by_name import copy_warning
 from deltaproto.planning.search.copy_table import end_state_of_copy
 from deltaproto.planning.search.cost import compute_cost
 from deltaproto.planning.search.goals import requirements_after
-from deltaproto.planning.search.route import PredictedStatement
+from deltaproto.planning.search.prediction import PredictedStatement
 from deltaproto.planning.steps import block_secrets, build_steps
 
 

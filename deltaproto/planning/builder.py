@@ -21,7 +21,8 @@ from deltaproto.planning.predict.table import (
 )
 from deltaproto.planning.request import PlanInput
 from deltaproto.planning.search.lowest import is_higher
-from deltaproto.planning.search.route import PredictedStatement, predict_statement, raise_to_pair
+from deltaproto.planning.search.prediction import PredictedStatement, predict_statement
+from deltaproto.planning.search.route import raise_to_pair
 from deltaproto.planning.statement import ClusterBy, SetProperties, Statement
 from deltaproto.planning.steps import NOT_STORED
 from deltaproto.protocol.decoding import parse_whole

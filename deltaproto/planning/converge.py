@@ -38,7 +38,8 @@ from deltaproto.planning.search.goals import (
     requirements_after,
 )
 from deltaproto.planning.search.lowest import is_higher
-from deltaproto.planning.search.route import PredictedStatement, raise_to_pair
+from deltaproto.planning.search.prediction import PredictedStatement
+from deltaproto.planning.search.route import raise_to_pair
 from deltaproto.planning.search.search import (
     SearchTask,
     find_nearest_goal,

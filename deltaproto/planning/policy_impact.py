@@ -18,7 +18,7 @@ from deltaproto.planning.request import PlanInput
 from deltaproto.planning.search.copy_by_name import is_manual_copy, new_location
 from deltaproto.planning.search.copy_table import end_state_of_copy, redesign_copy
 from deltaproto.planning.search.goals import EndState, requirements_after
-from deltaproto.planning.search.route import predict_statement
+from deltaproto.planning.search.prediction import predict_statement
 from deltaproto.planning.statement import Action
 from deltaproto.policy.approvals import AccessLoss, LossRuling
 from deltaproto.policy.context import TableFacts

@@ -14,7 +14,7 @@ from deltaproto.planning.predict.set_properties import is_protocol_property
 from deltaproto.planning.predict.table import MAPPING_MODE, Table
 from deltaproto.planning.request import goal_text
 from deltaproto.planning.search.cost import Files, deletes_history, permanent_losses
-from deltaproto.planning.search.route import PredictedStatement
+from deltaproto.planning.search.prediction import PredictedStatement
 from deltaproto.planning.statement import (
     ClusterBy,
     DropConstraint,

@@ -17,7 +17,7 @@ from deltaproto.conflicts.operation import Cell
 from deltaproto.planning.conflict_impact import find_step_conflicts
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.engine import parse_engine
-from deltaproto.planning.search.route import predict_statement
+from deltaproto.planning.search.prediction import predict_statement
 from deltaproto.planning.writer_survival import EVERY_WRITE
 from deltaproto.protocol.isolation import IsolationLevel
 from deltaproto.protocol.protocol import Protocol

@@ -22,7 +22,7 @@ from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.engine import parse_engine
 from deltaproto.planning.plan import StepConflict
 from deltaproto.planning.predict.schema import parse_schema
-from deltaproto.planning.search.route import predict_statement
+from deltaproto.planning.search.prediction import predict_statement
 from deltaproto.planning.writer_survival import Writers
 from deltaproto.protocol.isolation import IsolationLevel
 from deltaproto.protocol.protocol import Protocol

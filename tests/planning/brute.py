@@ -14,7 +14,8 @@ from deltaproto.planning.impact import end_state_of
 from deltaproto.planning.predict.table import ROW_TRACKING, Table
 from deltaproto.planning.search.cost import Cost, compute_cost
 from deltaproto.planning.search.goals import EndState, HistoryChoice
-from deltaproto.planning.search.route import PredictedStatement, predict_statement, raise_to_pair
+from deltaproto.planning.search.prediction import PredictedStatement, predict_statement
+from deltaproto.planning.search.route import raise_to_pair
 from deltaproto.planning.search.search import SearchTask
 from deltaproto.planning.statement import (
     DropConstraint,

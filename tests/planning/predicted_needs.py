@@ -13,7 +13,7 @@ from deltaproto.planning.impact import end_state_of
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.request import PlanInput
 from deltaproto.planning.search.goals import requirements_after
-from deltaproto.planning.search.route import predict_statement
+from deltaproto.planning.search.prediction import predict_statement
 from deltaproto.protocol.table_state import SparkSettings
 
 

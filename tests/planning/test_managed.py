@@ -14,7 +14,7 @@ from deltaproto.planning.predict.outcome import Outcome
 from deltaproto.planning.predict.table import PROTECTED_BEFORE, Table
 from deltaproto.planning.search.droppable import find_droppable
 from deltaproto.planning.search.goals import HistoryChoice
-from deltaproto.planning.search.route import predict_statement
+from deltaproto.planning.search.prediction import predict_statement
 from deltaproto.protocol.feature_catalog import features_blocking_drop
 from deltaproto.protocol.protocol import Protocol
 from tests.planning.test_classics import given

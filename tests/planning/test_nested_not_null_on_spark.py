@@ -20,7 +20,7 @@ from deltaproto.planning.predict.nested_not_null import find_unenforced, is_spar
 from deltaproto.planning.predict.schema import parse_schema
 from deltaproto.planning.request import PlanInput
 from deltaproto.planning.search.droppable import find_droppable
-from deltaproto.planning.search.route import predict_statement
+from deltaproto.planning.search.prediction import predict_statement
 from deltaproto.protocol.table_state import SparkSettings
 from tests.planning.oracle import execute, newest
 from tests.recording.delta_spark import DeltaSpark

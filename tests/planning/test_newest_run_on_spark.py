@@ -10,7 +10,7 @@ import pytest
 from deltaproto.plan_inputs import from_log
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.search.goals import HistoryChoice
-from deltaproto.planning.search.route import predict_statement
+from deltaproto.planning.search.prediction import predict_statement
 from deltaproto.planning.statement import DropFeature, SetProperties
 from deltaproto.protocol.table_state import SparkSettings
 from tests.planning.oracle import agree, execute

@@ -19,7 +19,7 @@ from deltaproto.planning.predict.schema import Atomic, Column, Struct
 from deltaproto.planning.predict.set_properties import set_properties
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.search.goals import FeaturesAbsent, HistoryChoice
-from deltaproto.planning.search.route import predict_statement
+from deltaproto.planning.search.prediction import predict_statement
 from deltaproto.planning.search.search import SearchTask, find_solutions
 from deltaproto.planning.statement import DropFeature, SetProperties, Statement, UnsetProperties
 from deltaproto.protocol import feature_catalog

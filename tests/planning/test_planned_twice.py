@@ -13,7 +13,7 @@ from deltaproto.planning.plan import Plan
 from deltaproto.planning.policy_impact import predict_facts
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.request import PlanInput
-from deltaproto.planning.search.route import predict_statement
+from deltaproto.planning.search.prediction import predict_statement
 from deltaproto.policy.context import TableFacts
 from deltaproto.policy.document.errors import Position
 from deltaproto.policy.document.model import Policy, PolicySettings, TableEntry

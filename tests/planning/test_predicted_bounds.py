@@ -25,7 +25,7 @@ from deltaproto.planning.predict.bounds import OF_BOUNDS
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.request import PlanInput
 from deltaproto.planning.search.goals import TableClient, cached_verdicts
-from deltaproto.planning.search.route import predict_statement
+from deltaproto.planning.search.prediction import predict_statement
 from deltaproto.planning.statement import DropFeature, Purge, SetProperties, Statement
 from tests.clients.test_filtered_reads import INDEXED, KINDS, NAMED, File, build, tables
 from tests.planning.predicted_needs import load, needs_in

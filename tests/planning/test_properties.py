@@ -15,7 +15,7 @@ from deltaproto.planning.predict.properties import (
     validate_properties,
 )
 from deltaproto.planning.predict.table import Table
-from deltaproto.planning.search.route import predict_statement
+from deltaproto.planning.search.prediction import predict_statement
 from deltaproto.planning.statement import SetProperties, UnsetProperties
 from deltaproto.protocol.protocol import Protocol
 from tests.support.failures import each_row

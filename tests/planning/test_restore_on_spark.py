@@ -13,7 +13,7 @@ from deltaproto.planning.ddl.restore import FILES_MAY_BE_MISSING
 from deltaproto.planning.impact import end_state_of
 from deltaproto.planning.request import UpgradeRequest
 from deltaproto.planning.search.goals import requirements_after
-from deltaproto.planning.search.route import predict_statement
+from deltaproto.planning.search.prediction import predict_statement
 from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.protocol.table_state import SparkSettings
 from tests.planning.oracle import agree, came_true, execute, look, newest, planned, predict

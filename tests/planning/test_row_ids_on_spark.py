@@ -8,7 +8,7 @@ import pytest
 
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.predict.table import ROW_ID_COLUMNS
-from deltaproto.planning.search.route import predict_statement
+from deltaproto.planning.search.prediction import predict_statement
 from tests.planning.oracle import agree, came_true, execute, look, newest, planned, predict
 from tests.recording.delta_spark import DeltaSpark
 from tests.support.engines import RUNNING, needs_delta

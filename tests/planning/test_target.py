@@ -17,7 +17,7 @@ from deltaproto.planning.plan import Blocked
 from deltaproto.planning.predict.outcome import Outcome
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.request import PlanInput
-from deltaproto.planning.search import route
+from deltaproto.planning.search import prediction
 from deltaproto.planning.search.goals import (
     AllGoals,
     EndState,
@@ -400,8 +400,8 @@ def test_no_statement_is_predicted_twice_for_one_table(monkeypatch: pytest.Monke
         seen.append((statement, before))
         return predict(statement, before, engine)
 
-    predict = route._predict
-    monkeypatch.setattr(route, "_predict", record)
+    predict = prediction._predict
+    monkeypatch.setattr(prediction, "_predict", record)
     wanted = WITHOUT.merged_with(Requirements(properties={"delta.enableChangeDataFeed": "true"}))
     plan = plan_target(VECTORS._replace(table=VECTORS.table.with_properties({})), Target(wanted))
     assert plan.unmet == ()

@@ -13,7 +13,7 @@ from deltaproto.planning.ddl.restore import ROW_IDS_MAY_BE_REFUSED
 from deltaproto.planning.enable import FeatureToEnable
 from deltaproto.planning.predict.set_properties import UNCOUNTED
 from deltaproto.planning.request import UpgradeRequest
-from deltaproto.planning.search.route import predict_statement
+from deltaproto.planning.search.prediction import predict_statement
 from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.protocol.table_state import SparkSettings
 from tests.planning.oracle import agree, came_true, execute, look, newest, planned

@@ -16,7 +16,7 @@ from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict.outcome import Outcome
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.search.droppable import find_droppable
-from deltaproto.planning.search.route import predict_statement
+from deltaproto.planning.search.prediction import predict_statement
 from deltaproto.protocol.protocol import Protocol
 from tests.conftest import Ran
 from tests.planning.test_classics import given

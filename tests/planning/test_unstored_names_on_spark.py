@@ -14,7 +14,7 @@ import pytest
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.request import UpgradeRequest
-from deltaproto.planning.search.route import predict_statement
+from deltaproto.planning.search.prediction import predict_statement
 from deltaproto.planning.upgrade import plan_upgrade
 from tests.planning.oracle import execute
 from tests.planning.test_nested_not_null_on_spark import (

@@ -11,7 +11,7 @@ import pytest
 
 from deltaproto.plan_inputs.from_log import load_plan_input
 from deltaproto.planning.ddl.parse import parse_script
-from deltaproto.planning.search.route import predict_statement
+from deltaproto.planning.search.prediction import predict_statement
 from deltaproto.protocol.table_state import SparkSettings
 from tests.support import catalog_managed
 from tests.support.catalog_managed import PROPERTY, SCHEMA, coordinate, new_name, table_folder

@@ -40,12 +40,11 @@ from deltaproto.planning.search.droppable import (
     refuse_protection_drop,
 )
 from deltaproto.planning.search.goals import EndState, Goal, HistoryChoice
+from deltaproto.planning.search.prediction import PredictedStatement, predict_statement
 from deltaproto.planning.search.route import (
     DropMode,
     DropSelection,
-    PredictedStatement,
     build_route,
-    predict_statement,
     raise_to_pair,
     settle_first,
     settled_table,
