@@ -19,12 +19,16 @@ def with_article(noun: str) -> str:
 
 def all_names(names: Sequence[str]) -> str:
     """Join names: `a`, `a and b`, `a, b and c`."""
-    return " and ".join([", ".join(names[:-1])] * (len(names) > 1) + [*names[-1:]])
+    return _join_names(names, " and ")
 
 
 def any_name(names: Sequence[str]) -> str:
     """Join alternatives: `a`, `a or b`, `a, b or c`."""
-    return " or ".join([", ".join(names[:-1])] * (len(names) > 1) + [*names[-1:]])
+    return _join_names(names, " or ")
+
+
+def _join_names(names: Sequence[str], last: str) -> str:
+    return last.join([", ".join(names[:-1])] * (len(names) > 1) + [*names[-1:]])
 
 
 def first_names(names: Sequence[str], most: int) -> str:

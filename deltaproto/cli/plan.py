@@ -131,9 +131,9 @@ def _require_folder_for_plans(folder: str) -> None:
     """
     if not os.path.lexists(folder):
         return
-    if is_table(folder, {}) or is_inventory(folder, {}):
-        what = "a Delta table" if is_table(folder, {}) else "an inventory"
-        raise UsageError(f"{folder} is {what}, not a folder for plans", "pass another --out")
+    for is_kind, what in ((is_table, "a Delta table"), (is_inventory, "an inventory")):
+        if is_kind(folder, {}):
+            raise UsageError(f"{folder} is {what}, not a folder for plans", "pass another --out")
     try:
         names = os.listdir(folder)
     except OSError as error:

@@ -18,7 +18,7 @@ def describe(error: Any, otherwise: str) -> tuple[str, str]:
     """Return the message and the hint of an error of typer, whose classes have no fixed module.
 
     Args:
-        otherwise: the hint if there is no better one.
+        otherwise: the hint to return if none fits better.
     """
     plain = " ".join(error.format_message().split()).removesuffix(".")
     match type(error).__name__:
