@@ -34,7 +34,7 @@ _SCHEMES = (
 def has_absolute_paths(
     store: LogStore, checkpoint: Checkpoint, layout: LayoutEvidence
 ) -> bool | None:
-    """Return True if a checkpoint has absolute paths; None if it cannot be read.
+    """Return True if a checkpoint has absolute paths of live files; None if it cannot be read.
 
     Adds to the evidence: the members that its `add` actions lack, the statistics that its footers
     have as bounds of a column, whether there may be deletion vectors, and unreadable parts or
@@ -50,14 +50,18 @@ def has_absolute_paths(
             if (texts := (leaves or {}).get("stats")) is not None:
                 layout.add_bounds(texts)
             answers.append(_has_absolute_by_bounds(leaves))
-        if True in answers or None not in answers:
-            return True in answers
+        if None not in answers and True not in answers:
+            return False
+        if True in answers and not layout.removed_absolute:
+            return True
     except TableError as error:
         if error.code is not ErrorCode.CORRUPT_LOG:
             raise
         layout.add_damage(NoteKind.CHECKPOINT_UNREADABLE, error.message)
         return None
-    files = _sample_files(store, checkpoint, values=False)
+    # Commits after the checkpoint may have replaced all of these files.
+    most = None if layout.removed_absolute else _MOST_PATHS
+    files = _sample_files(store, checkpoint, layout, values=False, most=most)
     return None if files is None else any(is_absolute(file.path) for file in files)
 
 
@@ -124,7 +128,7 @@ def add_partition_paths(
     """
     if not is_partitioned_by_text(columns) and _starts_with(store, checkpoint, columns):
         return True
-    sample = _sample_files(store, checkpoint, values=True)
+    sample = _sample_files(store, checkpoint, layout, values=True)
     for file in sample or ():
         layout.add_path(file.path, file.values)
     return sample is not None
@@ -152,11 +156,21 @@ def _starts_with(store: LogStore, checkpoint: Checkpoint, columns: Iterable[str]
 
 
 def _sample_files(
-    store: LogStore, checkpoint: Checkpoint, *, values: bool
+    store: LogStore,
+    checkpoint: Checkpoint,
+    layout: LayoutEvidence,
+    *,
+    values: bool,
+    most: int | None = _MOST_PATHS,
 ) -> list[FileChange] | None:
-    """Return a few thousand files of a checkpoint; None if it cannot be read."""
+    """Return files of a checkpoint that no later commit removed; None if it cannot be read.
+
+    Args:
+        most: how many files of the checkpoint to read; None: all.
+    """
     try:
-        return list(islice(checkpoint_adds(store, checkpoint, values=values), _MOST_PATHS))
+        files = islice(checkpoint_adds(store, checkpoint, values=values), most)
+        return [file for file in files if not layout.removes(file.path)]
     except TableError as error:
         if error.code is not ErrorCode.CORRUPT_LOG:
             raise

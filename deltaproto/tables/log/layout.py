@@ -54,8 +54,8 @@ def find_layout_traces(
         metadata: the table's metadata, for its partition columns.
         every_commit: also read the other commits since the newest checkpoint, and some before it
             to find who wrote the files; otherwise only the first commit of a log without a
-            checkpoint, which is how clones are created, and for a partitioned table the newest
-            that adds files.
+            checkpoint, which is how clones are created, for a partitioned table the newest that
+            adds files, and those since a checkpoint with absolute paths.
         v2_checkpoints: whether the protocol supports them.
     """
     bases = _newest_checkpoints(listing, version, v2_checkpoints)
@@ -71,12 +71,10 @@ def find_layout_traces(
         found[Trace.BYTE_ORDER_MARK] = layout.byte_order_mark
     absolute = layout.absolute
     if bases and (every_commit or not absolute):
-        from deltaproto.tables.log.checkpoint_layout import has_absolute_paths
-
         # If several have the same version, clients choose different ones.
         chosen = bases if every_commit else bases[:1]
-        answers = [has_absolute_paths(store, each, layout) for each in chosen]
-        absolute, whole = absolute or True in answers, whole and None not in answers
+        answers = _find_absolute(store, listing, chosen, [] if every_commit else commits, layout)
+        absolute, whole = layout.absolute or True in answers, whole and None not in answers
     if absolute or whole or not every_commit:
         found[Trace.ABSOLUTE_PATHS] = absolute
     if whole and tracked:
@@ -112,6 +110,30 @@ def find_layout_traces(
     flaws = flaws | compare_statistics(layout.statistics[compared:], metadata)
     found.update(layout.select_bounds(flaws, version))
     return found
+
+
+def _find_absolute(
+    store: LogStore,
+    listing: LogListing,
+    bases: list[Checkpoint],
+    commits: list[int],
+    layout: LayoutEvidence,
+) -> list[bool | None]:
+    """Return for each checkpoint whether it has absolute paths of live files; None: unreadable.
+
+    Args:
+        commits: those after the checkpoints, newest first, which are read if the answer depends on
+            them.
+    """
+    from deltaproto.tables.log.checkpoint_layout import has_absolute_paths
+
+    answers = [has_absolute_paths(store, each, layout) for each in bases]
+    if commits and True in answers:
+        for each in commits[:MOST_COMMITS]:
+            _read_commit(store, listing, each, layout)
+        if layout.removed_absolute:
+            return _find_absolute(store, listing, bases, [], layout)
+    return answers
 
 
 def _find_untracked(

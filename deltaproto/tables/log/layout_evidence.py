@@ -51,6 +51,8 @@ class LayoutEvidence:
         """the versions that were read"""
         self.absolute = False
         """a live file that one of these commits added has an absolute path"""
+        self.removed_absolute = False
+        """one of these commits removed a file with an absolute path"""
         self.non_ascii = False
         """a live file that one of these commits added has a path beyond ASCII"""
         self.escaped = False
@@ -125,6 +127,7 @@ class LayoutEvidence:
             self.escaped |= action == "add" and "%" in path
             absolute, non_ascii = is_absolute(path), not path.isascii()
             if action == "remove":
+                self.removed_absolute |= absolute
                 few = len(self._removed) + len(removed) < _MOST_REMOVED
                 if few or absolute or non_ascii or values != {}:
                     removed.add(path)
@@ -151,6 +154,10 @@ class LayoutEvidence:
     def replaces(self, path: str) -> bool:
         """Return True if one of these commits removed a file, or added it with row ids."""
         return path in self._removed or path in self._tracked
+
+    def removes(self, path: str) -> bool:
+        """Return True if one of these commits removed a file."""
+        return path in self._removed
 
     def find_flaws(self, metadata: Metadata) -> set[Trace]:
         """Return the members that `add` actions of these commits lack, and their contradictions to

@@ -91,6 +91,39 @@ def test_a_checkpoint_shows_it_by_its_statistics(
     assert traces(log, every_commit=every_commit)[Trace.ABSOLUTE_PATHS] is (path == CLONED)
 
 
+@pytest.mark.parametrize("every_commit", [True, False])
+@pytest.mark.parametrize("left", [[], ["zz/part-1.parquet"], ["file:/other/part-1.parquet"]])
+def test_commits_after_a_checkpoint_may_have_replaced_its_absolute_paths(
+    log: Log, left: list[str], every_commit: bool
+) -> None:
+    begun(log, add(CLONED), *(add(path) for path in left))
+    log.checkpoint(0, protocol(1, 2), metadata(), add(CLONED), *(add(path) for path in left))
+    log.commit(1, commit_info(txnId="a"), {"remove": {"path": CLONED}}, add("part-2.parquet"))
+    log.commit(2, commit_info(txnId="b"))
+    log.checksum(2, protocol(1, 2), metadata(), txnId="b")
+    found = traces(log, every_commit=every_commit)[Trace.ABSOLUTE_PATHS]
+    assert found is (left == ["file:/other/part-1.parquet"])
+    log.commit(3, commit_info(), add(CLONED))
+    assert traces(log, every_commit=every_commit)[Trace.ABSOLUTE_PATHS]
+
+
+@pytest.mark.parametrize("every_commit", [True, False])
+def test_an_absolute_path_that_gets_a_deletion_vector_stays(log: Log, every_commit: bool) -> None:
+    begun(log).checkpoint(0, protocol(1, 2), metadata(), add(CLONED))
+    log.commit(1, commit_info(), {"remove": {"path": CLONED}}, add(CLONED, deletionVector={}))
+    assert traces(log, every_commit=every_commit)[Trace.ABSOLUTE_PATHS]
+
+
+def test_paths_beyond_ascii_may_be_gone_since_the_checkpoint(log: Log) -> None:
+    described = metadata(schema=schema_string(column("p", "string")), partition_columns=["p"])
+    removed = add("p=é/part-0.parquet")
+    log.commit(0, commit_info(), protocol(1, 2), described, removed)
+    log.checkpoint(0, protocol(1, 2), described, add("p=a/part-0"), removed)
+    assert traces(log)[Trace.NON_ASCII_PATHS]
+    log.commit(1, commit_info(), {"remove": {"path": removed["add"]["path"]}})
+    assert not traces(log)[Trace.NON_ASCII_PATHS]
+
+
 def test_paths_beyond_ascii_come_from_partitions_of_text(log: Log) -> None:
     described = metadata(schema=schema_string(column("p", "string")), partition_columns=["p"])
     log.commit(0, commit_info(), protocol(1, 2), described, add("p=é/part-0.parquet"))
