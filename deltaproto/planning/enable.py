@@ -8,6 +8,7 @@ from typing import NamedTuple
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.plan import Blocked
 from deltaproto.planning.predict.auto_enable import adds_preview
+from deltaproto.planning.predict.before_drop import may_skip_files
 from deltaproto.planning.predict.table import MAPPING_MODE, ROW_TRACKING, Table
 from deltaproto.planning.predict.validation import CATALOG_ONLY_FEATURES, versions_for_mapping
 from deltaproto.planning.statement import (
@@ -56,7 +57,7 @@ def enabling_statements(
         return Blocked(name, f"{engine} does not support it", engine.instead(record))
     if name == "clustering":
         return _clustering_statements(wanted, table)
-    statements = list(_disable_conflicting(record, table))
+    statements = list(_disable_conflicting(record, table, engine))
     properties = _missing_properties(record, wanted, table, engine)
     if properties:
         statements.append(SetProperties(properties, name))
@@ -74,17 +75,17 @@ def _clustering_statements(wanted: FeatureToEnable, table: Table) -> list[Statem
     return [] if table.clustering == wanted.columns else [ClusterBy(wanted.columns)]
 
 
-def _disable_conflicting(record: Feature, table: Table) -> Iterator[Statement]:
+def _disable_conflicting(record: Feature, table: Table, engine: Engine) -> Iterator[Statement]:
     """Yield statements that disable conflicting features."""
     for requirement in record.requires:
         if requirement.need in (RequirementKind.NOT_ENABLED, RequirementKind.NOT_SUPPORTED):
-            yield from _disable_if_supported(requirement.feature, table)
+            yield from _disable_if_supported(requirement.feature, table, engine)
 
 
-def _disable_if_supported(name: str, table: Table) -> list[Statement]:
+def _disable_if_supported(name: str, table: Table, engine: Engine) -> list[Statement]:
     # A feature that cannot be disabled makes enabling the other one fail.
     return (
-        disabling_statements(name, table)
+        disabling_statements(name, table, engine)
         if name in DISABLEABLE_FEATURES & table.protocol.supported
         else []
     )
@@ -150,7 +151,7 @@ def find_disableable(table: Table, names: Iterable[str], engine: Engine) -> froz
     found = []
     for name in sort_for_disabling(names):
         after, refused = table, False
-        for statement in disabling_statements(name, table):
+        for statement in disabling_statements(name, table, engine):
             outcome = statement.outcome(after, engine)
             after, refused = outcome.table, refused or outcome.refusal is not None
         if not refused:
@@ -169,7 +170,7 @@ def is_kept_disabled(name: str, off: Iterable[str]) -> bool:
     return any(each.feature in off for each in needs)
 
 
-def disabling_statements(name: str, table: Table) -> list[Statement]:
+def disabling_statements(name: str, table: Table, engine: Engine) -> list[Statement]:
     """Return the statements that disable the feature."""
     found: list[Statement] = []
     if name == "checkConstraints":
@@ -183,7 +184,6 @@ def disabling_statements(name: str, table: Table) -> list[Statement]:
     if current != value:
         found.append(SetProperties({key: value}, name))
     if name == "deletionVectors" and table.vectors is not False:
-        columns = table.clustering or ()
-        # While the table is clustered, Delta Spark rewrites no file that OPTIMIZE has clustered.
+        columns = (table.clustering or ()) if may_skip_files(table, engine) else ()
         found += [ClusterBy(()), Purge(), ClusterBy(columns)] if columns else [Purge()]
     return found

@@ -202,7 +202,7 @@ def _statements(task: SearchTask, table: Table) -> Iterator[Statement]:
         yield DropConstraint(name)
     if task.needs is not None:
         for name in task.needs.used & DISABLEABLE_FEATURES & table.protocol.supported:
-            yield from disabling_statements(name, table)
+            yield from disabling_statements(name, table, task.engine)
     if task.engine.normalizes and table.protocol != table.protocol.lowest():
         yield raise_to_pair((1, 1))
     if table.untracked:

@@ -15,7 +15,7 @@ from deltaproto.clients.requirements import table_requirements
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.enable import FeatureToEnable, disabling_statements
-from deltaproto.planning.engine import parse_engine
+from deltaproto.planning.engine import Engine, EngineName, parse_engine
 from deltaproto.planning.plan import Fingerprint, Plan
 from deltaproto.planning.predict.schema import Atomic, Column, Struct
 from deltaproto.planning.request import PlanInput, UpgradeRequest
@@ -116,6 +116,14 @@ def test_clustering_never_goes() -> None:
     assert blocked.feature == "clustering"
     assert blocked.error == "DELTA_FEATURE_DROP_NONREMOVABLE_FEATURE"
     assert "new one" in blocked.remedy
+
+
+def test_only_delta_spark_is_known_to_skip_clustered_files() -> None:
+    table = given(carrying("clustering", "deletionVectors"), clustering=("id",), vectors=True)
+    request = UpgradeRequest(enable=(FeatureToEnable("icebergCompatV2"),))
+    assert actions(plan_upgrade(table, request)).count("cluster-by") == 2
+    databricks = table._replace(engine=Engine(EngineName.DATABRICKS, "16.4"))
+    assert "cluster-by" not in actions(plan_upgrade(databricks, request))
 
 
 def test_domain_metadata_is_pinned_by_clustering() -> None:
@@ -443,7 +451,7 @@ def test_the_change_feed_has_a_former_name() -> None:
         given(Protocol(1, 4), old), UpgradeRequest(enable=(FeatureToEnable("changeDataFeed"),))
     ).steps
     table = given(Protocol(1, 4), old)
-    (off,) = disabling_statements("changeDataFeed", table.table)
+    (off,) = disabling_statements("changeDataFeed", table.table, table.engine)
     assert (
         off.sql("t") == "ALTER TABLE t SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'false')"
     )

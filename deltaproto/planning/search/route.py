@@ -157,7 +157,7 @@ def _disable(builder: _RouteBuilder, choice: DropSelection) -> None:
     """
     purges: list[Purge] = []
     for name in sort_for_disabling(choice.off):
-        for statement in disabling_statements(name, builder.table):
+        for statement in disabling_statements(name, builder.table, builder.engine):
             if isinstance(statement, Purge) and "columnMapping" in choice.off:
                 purges.append(statement)
             else:
