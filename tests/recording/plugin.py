@@ -6,7 +6,8 @@
   and compares what Spark does with their recordings. It also leaves out four fifths of the tests
   that are marked `rotating`.
 - `verify`: live; what is recorded must equal the committed recordings. `--without-sample` leaves
-  out what a run with `--live-sample` has just run in the same way.
+  out what a run with `--live-sample` has just run in the same way, and three quarters of the
+  recorded tests, which that run has replayed.
 - `record`: live; each test that passes replaces its recording.
 - `live`: live, without recordings, for engines other than the pinned one.
 """
@@ -76,15 +77,18 @@ class State:
         sampled = self.sample is not None and item.get_closest_marker("replayed") is None
         return sampled and self.sample is not None and self.sample.holds("::".join(_name(item)))
 
-    def has_just_run(self, item: pytest.Item) -> bool:
-        """Whether `make test` runs this test as this run would; not with fewer examples."""
+    def leaves_out(self, item: pytest.Item) -> bool:
+        """Whether `make test` runs this test as this run would; not with fewer examples.
+
+        Or whether it has replayed a recorded test whose turn it is not.
+        """
         if self.left_out is None or any(map(item.get_closest_marker, _ONLY_HERE)):
             return False
         if is_hypothesis_test(getattr(item, "obj", None)):
             return False
         name = "::".join(_name(item))
         if item.get_closest_marker("recorded"):
-            return self.left_out.holds(name)
+            return self.left_out.holds(name) or not self.left_out.holds_verified(name)
         return bool(item.get_closest_marker("rotating")) and self.left_out.holds_rotating(name)
 
     def recordings(self, module: str) -> files.Recordings:
@@ -211,12 +215,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _leave_out(config: pytest.Config, items: list[pytest.Item], state: State) -> None:
-    """Deselect the rotating tests that are not in the sample, and tests that have just run."""
+    """Deselect the rotating tests that are not in the sample, and what `leaves_out` says."""
     sample = state.sample
     out = [
         item
         for item in items
-        if state.has_just_run(item)
+        if state.leaves_out(item)
         or (
             sample is not None
             and item.get_closest_marker("rotating")

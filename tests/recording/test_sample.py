@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.recording import sample
-from tests.recording.sample import ROTATIONS, SAMPLES, Sample, parse_sample
+from tests.recording.sample import ROTATIONS, SAMPLES, VERIFICATIONS, Sample, parse_sample
 
 NAMES = [f"tests/test_{number}.py::test_it[{number}]" for number in range(500)]
 
@@ -29,6 +29,15 @@ def test_five_commits_in_a_row_run_every_rotating_test() -> None:
     ]
     assert sum(sizes) == len(NAMES)
     assert min(sizes) > 60
+
+
+def test_four_commits_in_a_row_verify_every_recorded_test() -> None:
+    for first in range(SAMPLES):
+        samples = [Sample((first + number) % SAMPLES, "") for number in range(VERIFICATIONS)]
+        for name in NAMES:
+            assert sum(sample.holds_verified(name) for sample in samples) == 1, (first, name)
+    for number in range(SAMPLES):
+        assert sum(Sample(number, "").holds_verified(name) for name in NAMES) > 90
 
 
 def git(answers: dict[str, str | None]) -> object:
