@@ -56,7 +56,7 @@ class LayoutEvidence:
         self.non_ascii = False
         """a live file that one of these commits added has a path beyond ASCII"""
         self.escaped = False
-        """one of these commits added a file whose path contains an escape"""
+        """a live file that one of these commits added has a path with an escape"""
         self.vectors = False
         """a live file that one of these commits added, or a file in the newest checkpoint, has a
         deletion vector"""
@@ -124,7 +124,6 @@ class LayoutEvidence:
                 if seen and statistics is not None:
                     self.statistics.append(statistics)
             added |= action == "add" and path not in self._removed
-            self.escaped |= action == "add" and "%" in path
             absolute, non_ascii = is_absolute(path), not path.isascii()
             if action == "remove":
                 self.removed_absolute |= absolute
@@ -138,6 +137,7 @@ class LayoutEvidence:
                 self.non_ascii |= non_ascii
                 self.vectors |= vector
                 if action == "add":
+                    self.escaped |= "%" in path
                     self.partitions.add(path, values)
                     # Enabling row tracking adds files again.
                     if row_ids:
