@@ -83,6 +83,34 @@ def test_values_of_older_types_may_stay(delta_spark: DeltaSpark, tmp_path: Path)
     assert "REORG" not in happened.operations
 
 
+UNIFORM = "reorg table {t} apply (upgrade uniform (iceberg_compat_version = {version}))"
+
+
+@pytest.mark.parametrize(
+    ("made_by", "first", "version", "refused"),
+    [
+        (VECTORS, (), 2, True),
+        (VECTORS[:-1], (), 2, True),
+        (VECTORS[:-1], (UNCLUSTER,), 2, False),
+        (VECTORS[:-1], (), 1, False),
+    ],
+    ids=["vectors", "no vectors", "not clustered", "no rewrite"],
+)
+def test_the_upgrade_to_uniform_needs_files_that_are_not_clustered(
+    made_by: Sequence[str],
+    first: Sequence[str],
+    version: int,
+    refused: bool,
+    delta_spark: DeltaSpark,
+    tmp_path: Path,
+) -> None:
+    path = made(delta_spark, tmp_path / "t", (*made_by, *first))
+    sql = UNIFORM.format(t=f"delta.`{path}`", version=version)
+    _, said = predict(path, sql)
+    assert (said.refusal is not None) is refused
+    agree(said, execute(delta_spark, path, sql))
+
+
 @pytest.mark.parametrize(
     ("statements", "feature"), [(VECTORS, "deletionVectors"), (WIDENED, "typeWidening")]
 )

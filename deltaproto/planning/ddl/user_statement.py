@@ -11,6 +11,7 @@ from deltaproto.planning.ddl.constraint_text import refuse_constraint_text, stor
 from deltaproto.planning.ddl.resolution import UNRESOLVED, resolve_check_constraint
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict.auto_enable import upgrade_for_properties
+from deltaproto.planning.predict.before_drop import may_skip_files
 from deltaproto.planning.predict.consistency import refuse_constraint_change, validate_maintenance
 from deltaproto.planning.predict.iceberg import (
     KEY,
@@ -213,6 +214,11 @@ class ClusterByPaths(NamedTuple):
 
 
 _HIGHEST = 2
+_SKIPS_FILES = Refusal(
+    "DELTA_ICEBERG_COMPAT_VIOLATION.FILES_NOT_ICEBERG_COMPAT",
+    "the table is clustered, and REORG rewrites no file that OPTIMIZE has clustered",
+    "run ALTER TABLE … CLUSTER BY NONE first, and CLUSTER BY with the columns afterwards",
+)
 
 
 class UpgradeUniform(NamedTuple):
@@ -242,11 +248,12 @@ class UpgradeUniform(NamedTuple):
             commits.append(PredictedCommit("REORG TABLE UPGRADE UNIFORM", table.protocol))
         rewrites = Rewrite.NONE
         lost = find_lost_clustering(before, engine) or find_untracked_files(before, "")
-        if self.version > 1 and lost is not None:
-            error = "DELTA_ICEBERG_COMPAT_VIOLATION.REWRITE_DATA_FAILED"
+        doubt = _SKIPS_FILES if may_skip_files(before, engine) else None
+        if lost is not None:
+            doubt = lost._replace(error="DELTA_ICEBERG_COMPAT_VIOLATION.REWRITE_DATA_FAILED")
+        if self.version > 1 and doubt is not None:
             # A table without files has none to rewrite.
-            refusal = lost._replace(error=error, sure=False)
-            return Outcome(table, tuple(commits), refusal=refusal)
+            return Outcome(table, tuple(commits), refusal=doubt._replace(sure=False))
         if self.version > 1:
             # Only files without this version's tag are rewritten; an empty table has none.
             commits.append(PredictedCommit("REORG", table.protocol, sure=False))
