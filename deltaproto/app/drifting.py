@@ -58,6 +58,7 @@ class Drift(Result):
         columns = {
             **dict.fromkeys(names, text),
             **dict.fromkeys(("version_before", "version_after"), number),
+            "moved_from": text,
         }
         return Rows.of(
             (

@@ -12,7 +12,7 @@ from deltaproto.fleet.drift.attribution import CommitAttributor
 from deltaproto.fleet.drift.diff import Difference
 from deltaproto.fleet.drift.query import (
     ScanPlaces,
-    differences_of_row,
+    changes_of_row,
     drift_query,
     unreadable_places,
 )
@@ -157,8 +157,7 @@ def _drift_mapper(
         for batch in batches:
             found: list[Difference] = []
             for row in batch.to_pylist():
-                each = differences_of_row(row, places)
-                found += attributor.solve(*each) if attributor and each.changes else each.changes
+                found += changes_of_row(row, places, attributor)
             yield query.differences_batch(found)
 
     return drifted

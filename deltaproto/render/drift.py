@@ -12,6 +12,7 @@ from deltaproto.counts import counted, tables_such_as
 from deltaproto.fleet.drift.diff import SEVERITY, ChangeKind, Difference
 from deltaproto.fleet.scan_history import PastScan, ScanPair
 from deltaproto.inspection.age import format_age, format_time
+from deltaproto.location import locate
 from deltaproto.policy.finding import Severity
 from deltaproto.render.document.blocks import (
     Block,
@@ -63,7 +64,7 @@ class DriftCounts:
         self.first: dict[_Group, list[Difference]] = {}
         self.culprits: dict[_Group, Counter[str]] = {}
         """number of changes by the engine, user and job that committed them, or by `apply`, if the
-        log still shows them
+        log still shows them; of moved tables, by the folders from and to which they were moved
         """
         self.tables = 0
         self._last: str | None = None
@@ -82,11 +83,15 @@ class DriftCounts:
             yield change
 
     def _blame(self, group: _Group, change: Difference) -> None:
-        if change.culprit is not None and change.culprit.engine:
+        culprit = None
+        if change.kind is ChangeKind.TABLE_MOVED:
+            culprit = " to ".join(_moved_folders(change))
+        elif change.culprit is not None and change.culprit.engine:
             commit = change.culprit
             job = f"job {commit.job}" if commit.job else None
             applied = None if commit.plan is None else "deltaproto apply"
             culprit = ", ".join(filter(None, (commit.engine, commit.user, job, applied)))
+        if culprit is not None:
             known = self.culprits.setdefault(group, Counter())
             if culprit in known or len(known) < _MOST_CULPRITS:
                 known[culprit] += 1
@@ -232,6 +237,7 @@ def change_fields(change: Difference) -> dict[str, Any]:
     return {
         "table": change.table,
         "location": change.location,
+        "moved_from": change.moved_from,
         "change": str(change.kind),
         "severity": str(change.severity),
         "feature": change.feature,
@@ -271,7 +277,7 @@ def drift_message(inventory: str, pair: ScanPair, counts: DriftCounts) -> str:
     for group, count in ordered[:_MESSAGE_LINES]:
         what = f"{group.kind} {group.feature}" if group.feature else str(group.kind)
         culprits = counts.culprits.get(group)
-        blamed = f", {_blamed(culprits)}" if culprits else ""
+        blamed = f", {_blamed(group.kind, culprits)}" if culprits else ""
         first = counts.first[group][0].table
         tables = tables_such_as(count, first)
         lines.append(f"- {SEVERITY[group.kind]}: {what}: {tables}{blamed}")
@@ -315,7 +321,7 @@ def _blocks(pair: ScanPair, counts: DriftCounts, now: datetime) -> Iterator[Bloc
         title += f": {counted(count, 'table')}"
         blocks: list[Block] = [Bullets(lines)]
         if count > 1 and (culprits := counts.culprits.get(group)):
-            blocks.insert(0, Paragraph((_blamed(culprits),)))
+            blocks.insert(0, Paragraph((_blamed(group.kind, culprits),)))
         if count > _SHOWN:
             more = f"and {count - _SHOWN:,} more: --format jsonl lists all of them"
             blocks.append(Paragraph((more,), muted=True))
@@ -324,19 +330,37 @@ def _blocks(pair: ScanPair, counts: DriftCounts, now: datetime) -> Iterator[Bloc
 
 
 def _span(pair: ScanPair) -> str:
-    return f"{pair.before.started_at:%Y-%m-%d %H:%M}Z to {pair.now.started_at:%Y-%m-%d %H:%M}Z"
+    """Return when the scans started, precisely enough to tell them apart."""
+    seconds = [f"{scan.started_at:%Y-%m-%d %H:%M:%S}" for scan in pair]
+    if pair.before != pair.now and seconds[0] == seconds[1]:
+        seconds = [f"{scan.started_at:%Y-%m-%d %H:%M:%S.%f}" for scan in pair]
+    return " to ".join(f"{each}Z" for each in seconds)
 
 
-def _blamed(culprits: Counter[str]) -> str:
-    """Return who made most of the changes."""
+def _moved_folders(change: Difference) -> tuple[str, str]:
+    """Return from where to where a table was moved, without the folders that both end with."""
+    old, new = (locate(place or "?").path_or_uri for place in (change.before, change.after))
+    left, right = old.split("/"), new.split("/")
+    while left[-1] == right[-1] and len(left) > 2 and len(right) > 2:
+        left.pop()
+        right.pop()
+    return "/".join(left), "/".join(right)
+
+
+def _blamed(kind: ChangeKind, culprits: Counter[str]) -> str:
+    """Return who made most of the changes, or the folders between which most tables moved."""
     named = [f"{culprit} ({count:,})" for culprit, count in largest_first(culprits, _SHOWN)]
     more = len(culprits) - len(named)
-    return "by " + "; ".join([*named, *([counted(more, "other")] if more else [])])
+    by = "from " if kind is ChangeKind.TABLE_MOVED else "by "
+    return by + "; ".join([*named, *([counted(more, "other")] if more else [])])
 
 
 def _describe(change: Difference) -> str:
     """Return a one-line description of one table's change."""
-    if change.before is None:
+    if change.kind is ChangeKind.TABLE_MOVED:
+        old, new = (locate(place or "?").path_or_uri for place in (change.before, change.after))
+        parts = [f"moved from {old}" + (f" to {new}" if new != change.table else "")]
+    elif change.before is None:
         parts = [f"{change.after}"]
     elif change.after is None:
         parts = [f"was {change.before}"]

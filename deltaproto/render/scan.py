@@ -307,7 +307,7 @@ def _examples(tally: PolicyTally) -> Iterator[Block]:
 
 
 def _drift(pair: ScanPair, counts: DriftCounts) -> Section:
-    title = f"Drift since {pair.before.started_at:%Y-%m-%d %H:%M} UTC"
+    title = f"Drift since {pair.before.started_at:%Y-%m-%d %H:%M:%S} UTC"
     if not counts.groups:
         return Section("drift", title, [Paragraph(("nothing changed",))])
     hint = Paragraph((Code("deltaproto drift"), " lists the tables"), muted=True)

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,10 @@ from hypothesis import strategies as st
 
 from deltaproto.clients.requirements import is_used
 from deltaproto.fleet.drift.diff import ChangeKind, ScannedTable, find_differences, unreadable_table
+from deltaproto.fleet.scan_history import PastScan, ScanPair
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.render import schemas
+from deltaproto.render.drift import DriftCounts, drift_document
 from deltaproto.tables.log.commits import CommitTag
 from tests.conftest import Ran
 from tests.fleet.moves import move, sound_fleet
@@ -360,3 +363,130 @@ def test_a_change_by_a_plan_names_it(cli: Cli, tmp_path: Path) -> None:
 def test_the_schemas_have_every_kind_of_change(name: str) -> None:
     schema = (SCHEMAS / f"{name}.schema.json").read_text()
     assert [kind for kind in ChangeKind if f'"{kind}"' not in schema] == []
+
+
+def _tables(lake: Path, *names: str) -> dict[str, Log]:
+    logs = {name: Log(lake / name) for name in names}
+    for name, log in logs.items():
+        log.commit(0, commit_info(), protocol(1, 2), metadata(id=f"id of {log.root.name} {name}"))
+    return logs
+
+
+def _changes(cli: Cli, inventory: Path) -> dict[tuple[str, str], list[Entry]]:
+    """The changes by the last folders of the table, and the kind."""
+    ran = cli("drift", str(inventory), "--format", "json")
+    validate("drift", ran.json)
+    found: dict[tuple[str, str], list[Entry]] = {}
+    for each in ran.json["changes"]:
+        short = "/".join(Path(each["table"]).parts[-2:])
+        found.setdefault((short, each["change"]), []).append(each)
+    return found
+
+
+def test_a_moved_table_is_neither_gone_nor_new(cli: Cli, tmp_path: Path) -> None:
+    lake, inventory = tmp_path / "lake", tmp_path / "i"
+    _tables(lake, "raw/a", "raw/b", "gold/c", "gold/d")
+    scan(cli, lake, inventory)
+    (lake / "raw").rename(lake / "bronze")
+    (lake / "gold/c").rename(lake / "gold/c %")
+    moved = Log.__new__(Log)
+    moved.root, moved.folder = lake / "bronze/a", lake / "bronze/a/_delta_log"
+    vectors = ["deletionVectors"]
+    moved.commit(1, commit_info("SET", engineInfo="Spark"), protocol(3, 7, vectors, vectors))
+    shown = cli("scan", str(lake), "--inventory", str(inventory)).out
+    assert ("table-moved" in shown, "table-gone" in shown, "table-new" in shown) == (True, 0, 0)
+    found = _changes(cli, inventory)
+    assert {key for key in found if key[1].startswith("table-")} == {
+        ("bronze/a", "table-moved"),
+        ("bronze/b", "table-moved"),
+        ("gold/c %", "table-moved"),
+    }
+    (entry,) = found["gold/c %", "table-moved"]
+    old, new = (f"file://{lake}/gold/c", f"file://{lake}/gold/c%20%25")
+    assert (entry["moved_from"], entry["before"], entry["after"]) == (old, old, new)
+    assert (entry["location"], entry["severity"]) == (new, "warning")
+    (appeared,) = found["bronze/a", "feature-appeared"]
+    assert (appeared["severity"], appeared["commit"]["version"]) == ("error", 1)
+    assert appeared["moved_from"] == f"file://{lake}/raw/a"
+    for format_ in ("text", "markdown"):
+        shown = cli("drift", str(inventory), "--format", format_).out
+        assert "3 tables changed" in shown
+        assert "table-moved: 3 tables" in shown
+        told = shown.replace("\\", "")
+        assert f"from {lake}/raw to {lake}/bronze (2); {lake}/gold/c to {lake}/gold/c % (1)" in told
+        assert f": moved from {lake}/gold/c; version 0" in told
+    report = cli("report", str(inventory), "--format", "html").out
+    assert "table-moved" in report
+    assert "table-gone" not in report
+
+
+def test_copies_and_restored_tables_are_not_moved(cli: Cli, tmp_path: Path) -> None:
+    lake, inventory = tmp_path / "lake", tmp_path / "i"
+    logs = _tables(lake, "x/kept", "x/twice", "x/copied", "x/rolled-back", "x/replaced", "x/pair")
+    shutil.copytree(lake / "x/pair", lake / "x/pair2")
+    shutil.copytree(lake / "x/rolled-back", tmp_path / "backup")
+    logs["x/rolled-back"].commit(1, commit_info())
+    scan(cli, lake, inventory)
+    shutil.copytree(lake / "x/kept", lake / "y/kept")
+    (lake / "x/twice").rename(lake / "y/one")
+    shutil.copytree(lake / "y/one", lake / "y/two")
+    shutil.rmtree(lake / "x/rolled-back")
+    shutil.copytree(tmp_path / "backup", lake / "y/rolled-back")
+    (lake / "x/replaced").rename(lake / "y/replaced")
+    _tables(lake, "x/replaced")["x/replaced"].commit(1, metadata(id="another"))
+    (lake / "x/pair").rename(lake / "y/pair")
+    scan(cli, lake, inventory)
+    found = _changes(cli, inventory)
+    assert {key for key in found if key[1] != "table-new"} == {
+        ("x/twice", "table-gone"),
+        ("x/rolled-back", "table-gone"),
+        ("x/pair", "table-gone"),
+        ("x/replaced", "table-replaced"),
+    }
+    assert {key for key, kind in found if kind == "table-new"} == {
+        *("y/kept", "y/one", "y/two", "y/rolled-back", "y/replaced", "y/pair")
+    }
+    assert {each["moved_from"] for changes in found.values() for each in changes} == {None}
+
+
+@pytest.mark.parametrize("shut_in", [1, 2])
+def test_nothing_is_moved_from_or_to_a_place_that_could_not_be_searched(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shut_in: int
+) -> None:
+    lake, inventory = tmp_path / "lake", tmp_path / "i"
+    _tables(lake, "a/t", "a/u")
+    (lake / "b").mkdir()
+    listed = os.scandir
+
+    def scandir(path: str) -> Any:
+        if str(path) == shut:
+            raise PermissionError(13, "Permission denied", shut)
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    shut = str(lake / "b") if shut_in == 1 else ""
+    scan(cli, lake, inventory)
+    shutil.copytree(lake / "a/t", lake / "b/t")
+    shut = str(lake / "a") if shut_in == 2 else ""
+    if shut_in == 1:
+        shutil.rmtree(lake / "a/t")
+    scan(cli, lake, inventory)
+    found = _changes(cli, inventory)
+    if shut_in == 1:
+        assert found.keys() >= {("a/t", "table-gone"), ("b/t", "readable")}
+    else:
+        assert found.keys() >= {("a/t", "unreadable"), ("b/t", "table-new")}
+    assert "table-moved" not in {kind for _, kind in found}
+
+
+def test_the_times_tell_two_scans_apart() -> None:
+    start = datetime(2026, 11, 30, 11, 43, 41, 250_000, UTC)
+    scans = [
+        PastScan(f"s{number}", start + timedelta(seconds=number / 2), start, 1, 0, ("r",), (), ())
+        for number in range(3)
+    ]
+    now = datetime(2026, 12, 1, tzinfo=UTC)
+    shown = drift_document(ScanPair(scans[0], scans[2]), DriftCounts(), now).subtitle
+    assert shown == ("2026-11-30 11:43:41Z to 2026-11-30 11:43:42Z",)
+    shown = drift_document(ScanPair(scans[0], scans[1]), DriftCounts(), now).subtitle
+    assert shown == ("2026-11-30 11:43:41.250000Z to 2026-11-30 11:43:41.750000Z",)

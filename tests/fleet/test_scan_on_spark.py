@@ -171,12 +171,14 @@ def test_drift_is_the_same(spark: SparkSession, cli: Cli, tmp_path: Path) -> Non
     tables = sound_fleet(lake, 7, 60)
     scanned(cli, str(lake), "--inventory", inventory, "--engine", "spark")
     move(tables, 8)
+    (lake / "area 3").rename(lake / "area 4")
     scanned(cli, str(lake), "--inventory", inventory)
     here = cli("drift", inventory, "--format", "json").json
     there = cli("drift", inventory, "--format", "json", "--engine", "spark").json
     validate("drift", there)
     assert len(here["changes"]) > 40
     assert any(change["commit"] for change in here["changes"])
+    assert sum(change["change"] == "table-moved" for change in here["changes"]) > 5
     for key in here.keys() - {"generated_at", "changes"}:
         assert there[key] == here[key], key
     in_order = [sorted(map(repr, told["changes"])) for told in (here, there)]

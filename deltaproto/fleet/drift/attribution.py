@@ -33,6 +33,7 @@ _ATTRIBUTABLE_KINDS = frozenset(ChangeKind) - {
     ChangeKind.UNREADABLE,
     ChangeKind.READABLE,
     ChangeKind.TABLE_GONE,
+    ChangeKind.TABLE_MOVED,
 }
 _OPPOSITE = {
     ChangeKind.FEATURE_ENABLED: ChangeKind.FEATURE_DISABLED,

@@ -25,6 +25,7 @@ class ChangeKind(StrEnum):
     ISOLATION_CHANGED = "isolation-changed"
     TABLE_REPLACED = "table-replaced"
     TABLE_GONE = "table-gone"
+    TABLE_MOVED = "table-moved"
     FEATURE_IMPLIED = "feature-implied"
     """part of the new versions, but neither listed nor in use"""
     TABLE_NEW = "table-new"
@@ -42,6 +43,7 @@ SEVERITY = {
     ChangeKind.ISOLATION_CHANGED: Severity.WARNING,
     ChangeKind.TABLE_REPLACED: Severity.WARNING,
     ChangeKind.TABLE_GONE: Severity.WARNING,
+    ChangeKind.TABLE_MOVED: Severity.WARNING,
     ChangeKind.FEATURE_IMPLIED: Severity.INFO,
     ChangeKind.TABLE_NEW: Severity.INFO,
     ChangeKind.READABLE: Severity.INFO,
@@ -132,6 +134,8 @@ class Difference(NamedTuple):
     """the table's version in the later scan"""
     culprit: CausingCommit | None = None
     """None if the log does not show it, or no commit made the change"""
+    moved_from: str | None = None
+    """the location in the earlier scan, if the table was moved since"""
 
     def __repr__(self) -> str:
         what = f"{self.kind} {self.feature}" if self.feature else str(self.kind)
@@ -185,9 +189,17 @@ def scanned_table(row: Mapping[str, Any], prefix: str) -> ScannedTable | None:
 
 
 def find_differences(
-    location: str, table: str, before: ScannedTable | None, now: ScannedTable | None
+    location: str,
+    table: str,
+    before: ScannedTable | None,
+    now: ScannedTable | None,
+    moved_from: str | None = None,
 ) -> Iterator[Difference]:
-    """Yield every difference between two scans of a table; None means a scan without the table."""
+    """Yield every difference between two scans of a table; None means a scan without the table.
+
+    Args:
+        moved_from: the location in the earlier scan, if it was another one.
+    """
 
     def difference(
         kind: ChangeKind, old: object = None, new: object = None, feature: str | None = None
@@ -201,6 +213,7 @@ def find_differences(
             None if new is None else str(new),
             before and before.version,
             now and now.version,
+            moved_from=moved_from,
         )
 
     match before, now:
@@ -216,6 +229,8 @@ def find_differences(
         case ScannedTable(protocol=None), ScannedTable():
             yield difference(ChangeKind.READABLE, before.error, now.protocol)
         case ScannedTable(protocol=Protocol() as old), ScannedTable(protocol=Protocol() as new):
+            if moved_from is not None:
+                yield difference(ChangeKind.TABLE_MOVED, moved_from, location)
             if before.id != now.id:
                 yield difference(ChangeKind.TABLE_REPLACED, before.id, now.id)
             for kind, name in protocol_differences(old, new):

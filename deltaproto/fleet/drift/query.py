@@ -53,6 +53,8 @@ def drift_query(
 ) -> str:
     """Return the query with one row per table that differs between two scans.
 
+    A moved table is one row: `moved_from` and `moved_name` are its location and name before.
+
     Args:
         quote: the engine's quote character for names.
         tables, errors, features: the engine's names of these tables of the inventory.
@@ -63,6 +65,7 @@ def drift_query(
         for scan in (pair.before, pair.now)
     )
     before, now = sides
+    moves = _moves_subquery(pair, tables, errors)
     columns = ", ".join(
         f"{alias}.{column} AS {prefix}{column}"
         for alias, prefix in (("b", _BEFORE), ("n", _NOW))
@@ -73,9 +76,45 @@ def drift_query(
     differs = " OR ".join(f"(b.{column} IS DISTINCT FROM n.{column})" for column in telling)
     return (
         f"SELECT COALESCE(n.location, b.location) AS location, "  # noqa: S608  literals only
-        f"COALESCE(n.{name}, b.{name}) AS {name}, {columns} "
-        f"FROM ({before}) b FULL OUTER JOIN ({now}) n ON b.place = n.place "
-        f"WHERE b.location IS NULL OR n.location IS NULL OR {differs}"
+        f"COALESCE(n.{name}, b.{name}) AS {name}, "
+        f"CASE WHEN b.moved THEN b.location END AS moved_from, "
+        f"CASE WHEN b.moved THEN b.{name} END AS moved_name, {columns} "
+        f"FROM (SELECT w.*, COALESCE(m.new_place, w.place) AS place_now, "
+        f"m.new_place IS NOT NULL AS moved "
+        f"FROM ({before}) w LEFT JOIN ({moves}) m ON w.place = m.old_place) b "
+        f"FULL OUTER JOIN ({now}) n ON b.place_now = n.place "
+        f"WHERE b.location IS NULL OR n.location IS NULL OR b.moved OR {differs}"
+    )
+
+
+def _moves_subquery(pair: ScanPair, tables: str, errors: str) -> str:
+    """Return the query with the places of moved tables, before and now.
+
+    A copy of a folder has the same table id, so a moved table is the only one with its id in
+    either scan. One at an older version was restored from elsewhere.
+    """
+    old, new = (sql_literal(scan.scan_id) for scan in (pair.before, pair.now))
+    place = _place("location")
+
+    def alone(scan: str) -> str:
+        return (
+            f"SELECT id, MIN({place}) AS place, MIN(version) AS version "  # noqa: S608
+            f"FROM {tables} WHERE scan_id = {scan} AND id IS NOT NULL "
+            "GROUP BY id HAVING COUNT(*) = 1"
+        )
+
+    def places(scan: str) -> str:
+        return (
+            f"SELECT {place} AS place FROM {tables} WHERE scan_id = {scan} "  # noqa: S608
+            f"UNION ALL SELECT {place} AS place FROM {errors} WHERE scan_id = {scan}"
+        )
+
+    return (
+        f"SELECT o.place AS old_place, w.place AS new_place "  # noqa: S608
+        f"FROM ({alone(old)}) o JOIN ({alone(new)}) w ON o.id = w.id "
+        f"LEFT JOIN ({places(new)}) kept ON o.place = kept.place "
+        f"LEFT JOIN ({places(old)}) known ON w.place = known.place "
+        "WHERE o.version <= w.version AND kept.place IS NULL AND known.place IS NULL"
     )
 
 
@@ -162,15 +201,34 @@ class TableDrift(NamedTuple):
     before: ScannedTable | None
 
 
-def differences_of_row(row: Mapping[str, Any], places: ScanPlaces) -> TableDrift:
-    """Convert one query row."""
+def changes_of_row(
+    row: Mapping[str, Any], places: ScanPlaces, attributor: CommitAttributor | None
+) -> Iterator[Difference]:
+    """Yield the changes in one query row, with their commits if `attributor` finds them."""
+    for found in _differences_of_row(row, places):
+        yield from attributor.solve(*found) if attributor and found.changes else found.changes
+
+
+def _differences_of_row(row: Mapping[str, Any], places: ScanPlaces) -> Iterator[TableDrift]:
     location, table = row["location"], row["table"]
     before, now = scanned_table(row, _BEFORE), scanned_table(row, _NOW)
-    if (before is None or now is None) and not places.same_roots:
-        return TableDrift((), before)
-    before = before or _find_unreadable_parent(location, table, places.before)
-    now = now or _find_unreadable_parent(location, table, places.now)
-    return TableDrift(tuple(find_differences(location, table, before, now)), before)
+    if (before is None or now is None or row["moved_from"]) and not places.same_roots:
+        return
+    if row["moved_from"] is None:
+        before = before or _find_unreadable_parent(location, table, places.before)
+        now = now or _find_unreadable_parent(location, table, places.now)
+        yield TableDrift(tuple(find_differences(location, table, before, now)), before)
+        return
+    left = row["moved_from"], row["moved_name"]
+    old_now = _find_unreadable_parent(*left, places.now)
+    new_before = _find_unreadable_parent(location, table, places.before)
+    if old_now is None and new_before is None:
+        changes = find_differences(location, table, before, now, row["moved_from"])
+        yield TableDrift(tuple(changes), before)
+        return
+    # The table may still be at the old place, or may have been at the new one before: a copy.
+    yield TableDrift(tuple(find_differences(*left, before, old_now)), before)
+    yield TableDrift(tuple(find_differences(location, table, new_before, now)), new_before)
 
 
 def _find_unreadable_parent(
@@ -212,8 +270,7 @@ def find_drift(
     places = ScanPlaces(before, now, pair.same_roots)
 
     def attributed(row: Mapping[str, Any]) -> Sequence[Difference]:
-        found = differences_of_row(row, places)
-        return attributor.solve(*found) if attributor and found.changes else found.changes
+        return list(changes_of_row(row, places, attributor))
 
     with reader_pool(_THREADS) as pool:
         for batch in queries.ask(f"{drift_query(pair, queries.quote)} ORDER BY location", _NEEDED):
@@ -245,6 +302,7 @@ def drift_schema() -> pa.Schema:
             pa.field("commit_user", text),
             pa.field("commit_job", text),
             pa.field("commit_plan", text),
+            pa.field("moved_from", text),
         ]
     )
 
@@ -279,6 +337,7 @@ def differences_batch(changes: Iterable[Difference]) -> pa.RecordBatch:
                     commit.plan,
                 )
             ),
+            change.moved_from,
         )
         for column, value in zip(columns, values, strict=True):
             column.append(value)
@@ -312,6 +371,7 @@ def parse_difference(row: Mapping[str, Any]) -> Difference:
             row["commit_job"],
             row["commit_plan"],
         ),
+        row["moved_from"],
     )
 
 
