@@ -19,10 +19,12 @@ from deltaproto.cli.plan_io import (
     JOURNAL,
     PLANS,
     SCRATCH,
+    YES,
     journal_folder,
     load_and_report_plans,
     open_plan_output,
     refuse_output_among_plans,
+    type_name,
 )
 from deltaproto.cli.progress import warn
 from deltaproto.cli.signals import resume_hint
@@ -52,7 +54,6 @@ from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.redaction import Redactor
 from deltaproto.render.plan_json import save_plan_file
 from deltaproto.render.rollout import rollout_fields, rollout_section
-from deltaproto.render.terminal import single_line
 
 
 def load_or_create_undo_plan(
@@ -256,12 +257,7 @@ def _confirm_table_name(table: str) -> str | None:
             "cannot ask for confirmation: standard input is not a terminal",
             "pass --yes to execute without confirmation",
         )
-    name = table.rstrip("/").rpartition("/")[2].strip()
-    print(f"Type {single_line(name)} to execute this plan: ", end="", file=sys.stderr)
-    sys.stderr.flush()
-    with resume_hint("nothing was changed"):
-        typed = sys.stdin.readline()
-    return None if typed.strip() in (name, table.strip()) else "it was not confirmed"
+    return None if type_name(table, "execute this plan") else "it was not confirmed"
 
 
 COMMAND = Command(
@@ -271,7 +267,7 @@ COMMAND = Command(
     run,
     PLANS,
     (
-        switch("--yes", "-y", help="Do not ask before executing.", panel=Panel.SAFETY),
+        YES,
         switch("--allow-irreversible", help="Also execute irreversible steps.", panel=Panel.SAFETY),
         Option(
             ("--accept-loss",),

@@ -14,6 +14,7 @@ from typing import IO, Any, NamedTuple, Self, cast
 from deltaproto.cli import options
 from deltaproto.cli.declare import Argument, Option, Panel, switch
 from deltaproto.cli.output import TolerantWriter, attach_results
+from deltaproto.cli.signals import resume_hint
 from deltaproto.counts import counted
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.execution.plan_file import (
@@ -38,6 +39,7 @@ PLANS = Argument(
     "Plan file from `plan-… --format json`, or a folder of them.",
     many=True,
 )
+YES = switch("--yes", "-y", help="Do not ask before executing.", panel=Panel.SAFETY)
 FORMAT = options.FORMAT._replace(type=ApplyFormat, default=ApplyFormat.TEXT)
 
 JOURNAL = Option(
@@ -164,6 +166,20 @@ def load_and_report_plans(
     for line in _unplanned_lines(unplanned):
         print(f"error: {single_line(Redactor()(line))}", file=sys.stderr)
     return plans, {ExitCode.UNREADABLE if unplanned else ExitCode.OK}
+
+
+def type_name(path: str, action: str) -> bool:
+    """Ask on the terminal for the last part of `path`. Return True if it, or all of it, was typed.
+
+    Args:
+        action: what typing the name does, such as "execute this plan".
+    """
+    name = path.rstrip("/").rpartition("/")[2].strip()
+    print(f"Type {single_line(name)} to {action}: ", end="", file=sys.stderr)
+    sys.stderr.flush()
+    with resume_hint("nothing was changed"):
+        typed = sys.stdin.readline()
+    return typed.strip() in (name, path.strip())
 
 
 def journal_folder(values: Mapping[str, Any]) -> Callable[[str], str]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Mapping
 from typing import Any
 
 from deltaproto.cli import completion, options
 from deltaproto.cli.declare import Argument, Command, Option, Panel
-from deltaproto.cli.plan_io import AUDIT, JOURNAL, journal_folder
+from deltaproto.cli.plan_io import AUDIT, JOURNAL, YES, journal_folder, type_name
+from deltaproto.cli.progress import warn
 from deltaproto.errors import ExitCode, UsageError
 from deltaproto.execution.rollout_file import load_rollout
 from deltaproto.execution.rollout_log import RolloutAction, RolloutLog
@@ -42,10 +44,31 @@ def run(values: Mapping[str, Any]) -> int:
     folder = journal_folder(values)(rollout.path)
     audit = values["audit"] or os.path.join(folder, AUDIT_FILE)
     log = RolloutLog(rollout, folder, audit)
+    if action is RolloutAction.ABORT and not values["yes"] and log.decisions().aborted is None:
+        _confirm_abort(os.path.dirname(os.path.abspath(rollout.path)))
     unchanged = log.record(action, time.time(), table=words[-1], reason=reason)
     effect = _EFFECTS.get(action) or f"{words[2]} is skipped: {reason}"
     print(single_line(unchanged or effect))
     return int(ExitCode.OK)
+
+
+def _confirm_abort(folder: str) -> None:
+    """Ask for the name of the folder of plans; without a terminal, only warn.
+
+    Raises:
+        UsageError: when another text was typed.
+    """
+    if sys.stdin is None or not sys.stdin.isatty():
+        # Scripts from before --yes must be able to stop a rollout.
+        warn(
+            "an aborted rollout cannot be resumed; pass --yes to confirm: "
+            "a later release will require it in scripts"
+        )
+    elif not type_name(folder, "abort this rollout, which cannot be reverted"):
+        raise UsageError(
+            "the rollout was not aborted: it was not confirmed",
+            "type the name of the folder of plans, or pass --yes",
+        )
 
 
 COMMAND = Command(
@@ -66,6 +89,7 @@ COMMAND = Command(
             metavar="TEXT",
             panel=Panel.GOAL,
         ),
+        YES._replace(help="Do not ask before aborting."),
         JOURNAL,
         AUDIT,
         options.CONFIG,
@@ -74,6 +98,7 @@ COMMAND = Command(
     examples=(
         'rollout pause waves --reason "incident 4711"',
         'rollout skip waves orders --reason "is dropped next week"',
+        'rollout abort waves --reason "wrong policy" --yes',
     ),
     more_exits=(),
 )

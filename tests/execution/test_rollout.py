@@ -707,6 +707,48 @@ def test_abort_lets_running_statements_finish_and_sends_no_other(fleet: Fleet) -
     assert (ran.code, "was aborted" in ran.err) == (2, True)
 
 
+class Terminal:
+    def __init__(self, typed: str) -> None:
+        self.typed, self.read = typed, 0
+
+    def isatty(self) -> bool:
+        return True
+
+    def readline(self) -> str:
+        self.read += 1
+        return self.typed
+
+
+def test_abort_is_confirmed_like_apply(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    fleet.plan()
+    monkeypatch.setattr("sys.stdin", Terminal("y\n"))
+    ran = fleet.decide("abort")
+    assert (ran.code, ran.out) == (2, "")
+    assert "was not aborted: it was not confirmed" in ran.err
+    assert f"Type {fleet.plans.name} to abort this rollout, which cannot be reverted: " in ran.err
+    assert fleet.status("--format", "json").json["rollout"]["status"] != "aborted"
+    monkeypatch.setattr("sys.stdin", terminal := Terminal(f"{fleet.plans.name}\n"))
+    for action in ("pause", "resume"):
+        assert (fleet.decide(action).code, terminal.read) == (0, 0)
+    assert fleet.decide("abort", "--reason", "wrong policy").code == 0
+    assert terminal.read == 1
+    progress = fleet.status("--format", "json").json["rollout"]
+    assert (progress["status"], "wrong policy" in progress["message"]) == ("aborted", True)
+    again = fleet.decide("abort")
+    assert (again.code, "was aborted" in again.err, terminal.read) == (2, True, 1)
+
+
+@pytest.mark.parametrize("confirmed", [True, False])
+def test_scripts_abort_with_yes_or_a_warning(fleet: Fleet, confirmed: bool) -> None:
+    fleet.plan()
+    ran = fleet.decide("abort", *(("--yes",) if confirmed else ()))
+    assert ran.code == 0
+    assert ran.out.startswith("aborted: running statements finish")
+    warning = "warning: an aborted rollout cannot be resumed; pass --yes to confirm"
+    assert ran.err.startswith("" if confirmed else warning)
+    assert len(ran.err.splitlines()) == (not confirmed)
+
+
 def test_status_groups_the_tables_of_a_wave_by_what_their_plans_do(fleet: Fleet) -> None:
     fleet.plan()
     fleet.scripts["b"] = on_fire
