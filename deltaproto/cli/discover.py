@@ -32,6 +32,7 @@ _MAX_DAYS = 36_500
 def run(values: Mapping[str, Any]) -> int:
     """Read the logs of the tables, and render who used them."""
     options.require_range(values["days"], "--days", _MAX_DAYS)
+    limit = options.require_limit(values["limit"])
     if values["how_to_identify"]:
         with options.open_output(values["output"]) as file:
             write_settings(values["format"], file, color=not values["no_color"])
@@ -52,7 +53,14 @@ def run(values: Mapping[str, Any]) -> int:
     policy = values["write_policy"]
     drafted = draft_file(policy, found, datetime.now(UTC)) if policy else None
     with options.open_output(values["output"]) as file:
-        write_discovery(found, values["format"], file, color=not values["no_color"])
+        write_discovery(
+            found,
+            values["format"],
+            file,
+            color=not values["no_color"],
+            details=values["details"],
+            limit=limit,
+        )
     if drafted is not None:
         _write_policy(drafted, quiet=values["quiet"])
     # An incomplete result is never compliant.
@@ -179,6 +187,8 @@ COMMAND = Command(
             help="Do not save the results to the inventory's clients_seen, or show earlier ones.",
             panel=Panel.OUTPUT,
         ),
+        options.DETAILS,
+        options.LIMIT,
         options.ALLOW_EMPTY,
         options.PAGE_FORMAT,
         options.OUTPUT,

@@ -90,10 +90,12 @@ CLIENT_FILE = Option(
 ALLOW_EMPTY = switch(
     "--allow-empty", help="Succeed even if there are no tables or plans.", panel=Panel.SAFETY
 )
-DETAILS = switch("--details", help="Show each table separately, not in groups.", panel=Panel.OUTPUT)
+DETAILS = switch(
+    "--details", help="Show each table or client in full, not in groups.", panel=Panel.OUTPUT
+)
 LIMIT = Option(
     ("--limit",),
-    "Show at most N groups of tables and N findings in text; 0 shows all.",
+    "Show at most N groups or clients, and N findings, in text; 0 shows all.",
     int,
     DEFAULT_LIMIT,
     metavar="N",

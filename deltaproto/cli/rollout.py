@@ -98,7 +98,6 @@ COMMAND = Command(
     examples=(
         'rollout pause waves --reason "incident 4711"',
         'rollout skip waves orders --reason "is dropped next week"',
-        'rollout abort waves --reason "wrong policy" --yes',
     ),
     more_exits=(),
 )

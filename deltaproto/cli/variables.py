@@ -40,6 +40,7 @@ COMMAND_VARIABLES: Mapping[str, Mapping[str, str]] = {
     "--limit": {
         "history": "DELTAPROTO_HISTORY_LIMIT",
         "check": _GROUP_LIMIT,
+        "discover": _GROUP_LIMIT,
         "forecast": _GROUP_LIMIT,
         "plan": _GROUP_LIMIT,
         "plan-upgrade": _GROUP_LIMIT,

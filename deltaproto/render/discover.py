@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import IO, Any
 
 from deltaproto.clients.model import Access
-from deltaproto.counts import counted
+from deltaproto.counts import any_name, counted, shorten
 from deltaproto.errors import TableError
 from deltaproto.fleet.seen.collect import INVENTORY_SOURCE, Discovery, Source
 from deltaproto.fleet.seen.times import Times
 from deltaproto.fleet.seen.user_agents import SETTINGS
-from deltaproto.fleet.seen.uses import Client, SeenClient, SeenUses, Usage
+from deltaproto.fleet.seen.uses import Client, PrincipalKind, SeenClient, SeenUses, Usage
+from deltaproto.policy.finding import Finding
 from deltaproto.render.document.blocks import (
     Block,
     Bullets,
@@ -28,11 +30,24 @@ from deltaproto.render.document.blocks import (
 from deltaproto.render.document.render import write_document
 from deltaproto.render.findings import finding_block
 from deltaproto.render.inspection_json import finding_fields
-from deltaproto.render.interface import PageFormat, error_fields, format_timestamp, json_text
+from deltaproto.render.interface import (
+    DEFAULT_LIMIT,
+    PageFormat,
+    error_fields,
+    format_timestamp,
+    json_text,
+)
+from deltaproto.render.named_tables import GROUPED_FROM
 
 _FILES = "parquet"
 _MOST_NAMES = 8
 """principals of one client, and tables of one client, that documents name"""
+_NO_CLIENT = "No client of the catalog was seen."
+_LONGEST_LABEL = 30
+"""characters of a mark in a table of many clients"""
+_PLURALS = {PrincipalKind.QUERY: "queries", PrincipalKind.ADDRESS: "addresses"}
+_SPARE = frozenset({2, 3, 5})
+"""commits, requests and the longest pause"""
 _HEADINGS = ("Client", "Access", "Tables", "Commits", "Requests", "Last seen", "Longest pause")
 _SETTING_HINT = (
     "Replace VERSION with the client's version. Without these, most readers leave the mark of "
@@ -44,15 +59,28 @@ _NEVER_READERS = (
 )
 
 
-def write_discovery(found: Discovery, format_: PageFormat, file: IO[str], *, color: bool) -> None:
-    """Write the clients and the principals behind them."""
+def write_discovery(
+    found: Discovery,
+    format_: PageFormat,
+    file: IO[str],
+    *,
+    color: bool,
+    details: bool = False,
+    limit: int = DEFAULT_LIMIT,
+) -> None:
+    """Write the clients and the principals behind them.
+
+    Args:
+        details, limit: as in `discovery_document`.
+    """
     if format_ in (PageFormat.JSON, PageFormat.JSONL):
         line = format_ is PageFormat.JSONL
         file.write(
             json_text("discover", discovery_fields(found), line=line, complete=found.complete)
         )
         return
-    write_document(discovery_document(found), format_, file, color=color)
+    document = discovery_document(found, details=details, limit=limit)
+    write_document(document, format_, file, color=color)
 
 
 def write_settings(format_: PageFormat, file: IO[str], *, color: bool) -> None:
@@ -157,37 +185,110 @@ def _principals(seen: SeenClient) -> list[tuple[Any, Usage]]:
     )
 
 
-def discovery_document(found: Discovery) -> Document:
-    """Return the clients as a document."""
-    clients, others = found.uses.identified, found.uses.unidentified
+def discovery_document(
+    found: Discovery, *, details: bool = False, limit: int = DEFAULT_LIMIT
+) -> Document:
+    """Return the clients as a document.
+
+    Args:
+        details: show the principals, tables and evidence of each client, however many tables were
+            read.
+        limit: the most clients, findings and errors for many tables; 0: all.
+    """
     period = f" since {format_timestamp(found.since)}" if found.since is not None else ""
-    summary = f"{counted(len(clients), 'client')} in {counted(found.tables, 'table')}{period}"
-    return Document("Clients seen", (summary,), list(_blocks(found, clients, others)))
+    clients = counted(len(found.uses.identified), "client")
+    summary = f"{clients} in {counted(found.tables, 'table')}{period}"
+    grouped = found.tables >= GROUPED_FROM and not details
+    most = (limit or None) if grouped else None
+    blocks = [
+        *_finding_sections(found.findings, most),
+        *(_client_lines(found.uses, most) if grouped else _client_sections(found.uses)),
+        *_source_blocks(found, most),
+    ]
+    return Document("Clients seen", (summary,), blocks)
 
 
-def _blocks(
-    found: Discovery,
-    clients: Sequence[tuple[Client, SeenClient]],
-    others: Sequence[tuple[Client, SeenClient]],
-) -> Iterator[Block]:
-    if found.findings:
-        title = "Principals that read deleted or stale rows"
-        blocks: list[Block] = []
-        for table in dict.fromkeys(finding.table for finding in found.findings):
-            blocks.append(Paragraph((Code(table),)))
-            blocks.append(finding_block([each for each in found.findings if each.table == table]))
-        yield Section("findings", title, blocks)
-    yield from client_tables(found.uses)
-    for client, seen in (*clients, *others):
+def _finding_sections(findings: Sequence[Finding], most: int | None) -> Iterator[Block]:
+    if not findings:
+        return
+    blocks: list[Block] = []
+    for table, few in groupby(
+        sorted(findings, key=lambda each: each.table)[:most], lambda each: each.table
+    ):
+        blocks += [Paragraph((Code(table),)), finding_block(few)]
+    blocks += _more(len(findings), most, "finding")
+    yield Section("findings", "Principals that read deleted or stale rows", blocks)
+
+
+def _more(count: int, most: int | None, noun: str) -> Iterator[Block]:
+    if most is not None and count > most:
+        more = counted(count - most, f"more {noun}")
+        yield Paragraph((f"and {more}: --limit 0 or --details shows all",))
+
+
+def _client_lines(uses: SeenUses, most: int | None) -> Iterator[Block]:
+    """Yield a row for each client, with the number of its principals of each kind."""
+    if uses.identified:
+        yield _line_table("Client", uses.identified[:most])
+        yield from _more(len(uses.identified), most, "client")
+    else:
+        yield Paragraph((_NO_CLIENT,))
+    if uses.unidentified:
+        programs = [
+            _line_table("Mark", uses.unidentified[:most]),
+            *_more(len(uses.unidentified), most, "program"),
+        ]
+        yield Section("unidentified", "Unidentified", programs)
+    hint = "--details shows the users, jobs, tables and evidence of each client"
+    yield Paragraph((hint,), muted=True)
+
+
+def _line_table(heading: str, seen: Sequence[tuple[Client, SeenClient]]) -> TableBlock:
+    headings = (heading, *_HEADINGS[2:], "Access")
+    rows = []
+    for client, each in seen:
+        label, access, *numbers = _row(shorten(client.label, _LONGEST_LABEL), each)
+        rows.append([label, *numbers, (f"{access[0]} by {_who(each)}",)])
+    return TableBlock(headings, rows, below=True, spare=_SPARE)
+
+
+def _who(seen: SeenClient) -> str:
+    """Return how many principals of each kind there are, with the most active one."""
+    kinds: dict[PrincipalKind, list[str]] = {}
+    for name, _ in _principals(seen):
+        kinds.setdefault(name.kind, []).append(name.text)
+    texts = [
+        f"{kind} {names[0]}"
+        if len(names) == 1
+        else f"{counted(len(names), kind, _PLURALS.get(kind))}, such as {names[0]}"
+        for kind in PrincipalKind
+        if (names := kinds.get(kind))
+    ]
+    if seen.forgotten:
+        texts.append(f"{seen.forgotten:,} more")
+    if seen.could_be:
+        texts.append(f"could be {any_name(seen.could_be)}")
+    return "; ".join(texts) if texts else "unknown principals"
+
+
+def _client_sections(uses: SeenUses) -> Iterator[Block]:
+    yield from client_tables(uses)
+    for client, seen in (*uses.identified, *uses.unidentified):
         if facts := _facts(seen):
             yield Section("", client.label, [FactList(facts)])
+
+
+def _source_blocks(found: Discovery, most: int | None) -> Iterator[Block]:
+    clients = (*found.uses.identified, *found.uses.unidentified)
     yield Section("sources", "Sources", [Bullets([_source(each) for each in found.sources])])
     logs = any(source.is_access_log for source in found.sources)
-    if not (logs or any(seen.requests.count for _, seen in (*clients, *others))):
+    if not (logs or any(seen.requests.count for _, seen in clients)):
         yield Paragraph((_NEVER_READERS,), muted=True)
     if found.failed:
         yield Callout(Tone.DANGER, ("Incomplete: not every table and log could be read.",))
-        yield Bullets([(Code(each.table), f": {_problem(each.error)}") for each in found.failed])
+        failed = found.failed[:most]
+        yield Bullets([(Code(each.table), f": {_problem(each.error)}") for each in failed])
+        yield from _more(len(found.failed), most, "error")
 
 
 def _problem(error: TableError) -> str:
@@ -200,7 +301,7 @@ def client_tables(uses: SeenUses) -> Iterator[Block]:
         rows = [_row(client.label, seen) for client, seen in uses.identified]
         yield TableBlock(_HEADINGS, rows)
     else:
-        yield Paragraph(("No client of the catalog was seen.",))
+        yield Paragraph((_NO_CLIENT,))
     if uses.unidentified:
         rows = [_row(client.label, seen) for client, seen in uses.unidentified]
         programs: list[Block] = [TableBlock(("Mark", *_HEADINGS[1:]), rows)]

@@ -322,3 +322,38 @@ def test_names_from_standard_input(cli: Cli, lake: Path, monkeypatch: pytest.Mon
     found = discovered(cli, "-")
     assert found["tables"] == 1
     assert json.dumps(found).count("trino") == 0
+
+
+def test_many_tables_are_one_row_for_each_client(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for number in range(12):
+        infos = [
+            {"engineInfo": f"Databricks-Runtime/{release}.4", "userName": f"u{number % 9}@x.org"}
+            for release in (*range(10, 17), 10)
+        ]
+        infos += [{"engineInfo": "loader 7", "userName": "u"}, {"engineInfo": "loader 8"}]
+        table(tmp_path / "lake", f"t{number}", *infos)
+    lake = str(tmp_path / "lake")
+    shown = cli("discover", lake).out
+    lines = shown.splitlines()
+    assert len(lines) < 40
+    assert max(map(len, lines)) <= 80
+    assert sum(line.startswith("databricks-runtime@") for line in lines) == 7
+    assert "by 9 users, such as u0@x.org" in " ".join(shown.split())
+    assert " by user u " in " ".join(shown.split())
+    assert "--details shows the users, jobs, tables and evidence" in shown
+    few = cli("discover", lake, "--limit", "3").out
+    assert sum(line.startswith("databricks-runtime@") for line in few.splitlines()) == 3
+    assert "and 4 more clients: --limit 0 or --details shows all" in few
+    assert cli("discover", lake, "--limit", "0").out == shown
+    assert cli("discover", lake, "--limit", "-1").code == 2
+    detailed = cli("discover", lake, "--details", "--limit", "3").out
+    assert "evidence" in detailed
+    assert all(f"u{number}@x.org (" in detailed for number in range(8))
+    for format_ in ("markdown", "html"):
+        assert "9 users, such as u0@x.org" in cli("discover", lake, "--format", format_).out
+    assert len(discovered(cli, lake, "--limit", "1")["clients"]) == 7
+    five = [str(tmp_path / "lake" / f"t{number}") for number in range(5)]
+    assert "evidence" in cli("discover", *five).out
