@@ -21,7 +21,8 @@ from deltaproto.fleet.seen.collect import Discovery, LogOptions, require_read
 from deltaproto.fleet.seen.policy_file import DraftedFile, draft_file
 from deltaproto.fleet.seen.run_discovery import DiscoveryRequest, run_discovery
 from deltaproto.policy.finding import exit_code
-from deltaproto.render.discover import notices, write_discovery, write_settings
+from deltaproto.render.discover import notices, write_discovery
+from deltaproto.render.discover_settings import write_settings
 from deltaproto.render.interface import NOTICES
 from deltaproto.render.terminal import single_line
 

@@ -11,7 +11,6 @@ from deltaproto.counts import any_name, counted, shorten
 from deltaproto.errors import TableError
 from deltaproto.fleet.seen.collect import INVENTORY_SOURCE, Discovery, Source
 from deltaproto.fleet.seen.times import Times
-from deltaproto.fleet.seen.user_agents import SETTINGS
 from deltaproto.fleet.seen.uses import Client, PrincipalKind, SeenClient, SeenUses, Usage
 from deltaproto.policy.finding import Finding
 from deltaproto.render.document.blocks import (
@@ -49,10 +48,6 @@ _PLURALS = {PrincipalKind.QUERY: "queries", PrincipalKind.ADDRESS: "addresses"}
 _SPARE = frozenset({2, 3, 5})
 """commits, requests and the longest pause"""
 _HEADINGS = ("Client", "Access", "Tables", "Commits", "Requests", "Last seen", "Longest pause")
-_SETTING_HINT = (
-    "Replace VERSION with the client's version. Without these, most readers leave the mark of "
-    "a library only."
-)
 _NEVER_READERS = (
     "Logs of tables show who writes, never who only reads. Commits do not show whether their "
     "writer also reads the table."
@@ -83,32 +78,24 @@ def write_discovery(
     write_document(document, format_, file, color=color)
 
 
-def write_settings(format_: PageFormat, file: IO[str], *, color: bool) -> None:
-    """Write the settings with which clients identify themselves in access logs."""
-    if format_ in (PageFormat.JSON, PageFormat.JSONL):
-        rows = [{**each._asdict(), "clients": list(each.clients)} for each in SETTINGS]
-        line = format_ is PageFormat.JSONL
-        file.write(json_text("discover", {"settings": rows}, line=line))
-        return
-    table = TableBlock(
-        ("Clients", "Object store", "Setting"),
-        [
-            [(", ".join(each.clients) or "any",), (each.store,), (Code(each.setting),)]
-            for each in SETTINGS
-        ],
-    )
-    document = Document("Settings that identify clients", (_SETTING_HINT,), [table])
-    write_document(document, format_, file, color=color)
-
-
 def notices(found: Discovery) -> list[str]:
     """Return notices about what may be missing even if everything was read."""
-    return [
-        f"{source.name}: {source.unparsed:,} of {counted(source.lines, 'line')} not understood; a "
-        "client may be missing"
-        for source in found.sources
-        if source.is_access_log and source.unparsed
-    ]
+    texts = []
+    for source in found.sources:
+        if source.is_access_log and source.unparsed:
+            lines = counted(source.lines, "line")
+            texts.append(
+                f"{source.name}: {source.unparsed:,} of {lines} not understood; a client may be "
+                "missing"
+            )
+        if source.undated:
+            requests = counted(source.undated, "request has a time", "requests have times")
+            texts.append(
+                f"{source.name}: {requests} in an unknown format, such as "
+                f'"{source.undated_example}"; they count in every period, without a date: export '
+                "the log with times such as 2026-11-24T18:53:50Z"
+            )
+    return texts
 
 
 def discovery_fields(found: Discovery) -> dict[str, Any]:

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import boto3
 import deltalake
@@ -21,6 +22,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deltaproto.fleet.seen.collect import Discovery, Source
 from deltaproto.fleet.seen.log_files import (
     LogFile,
     find_files,
@@ -32,6 +34,7 @@ from deltaproto.fleet.seen.log_records import parse_time
 from deltaproto.fleet.seen.read_traces import ReadTraces
 from deltaproto.fleet.seen.requests import LogCounts, TableMatcher, add_access_log
 from deltaproto.fleet.seen.uses import SeenUses
+from deltaproto.render.discover import notices
 from tests.conftest import Ran
 from tests.support.contract import documents
 
@@ -694,6 +697,7 @@ def test_a_file_that_is_no_access_log_is_an_incomplete_answer(cli: Cli, tmp_path
     assert document["sources"][1] == {
         **{"name": str(other), "format": "unknown"},
         **{"lines": 2, "matched": 0, "unparsed": 2, "known_files": 0},
+        **{"undated": 0, "undated_example": None},
     }
 
 
@@ -741,3 +745,25 @@ def test_the_files_below_a_folder_and_their_order(tmp_path: Path) -> None:
     assert [str(Path(each.name).relative_to(tmp_path / "logs")) for each in found] == [
         *("c", "a/9", "b/1", "b/2")
     ]
+
+
+def test_times_that_are_not_understood_are_counted_with_an_example(tmp_path: Path) -> None:
+    times = ["11/24/2025, 5:00:38.123 PM", "24.11.2025 17:00:39", "24.11.2025 17:00:40", ""]
+    records = [{**AZURE, "TimeGenerated": time} for time in times]
+    records.append({**AZURE, "TimeGenerated": "?", "ObjectKey": "/other/x/y", "Uri": ""})
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    for number, part in enumerate((records[:2], records[2:])):
+        (folder / f"{number}.json").write_text(json.dumps(part))
+    matcher = TableMatcher({"azure_storage_account_name": "acme"})
+    matcher.add("orders", "az://lake/gold/orders")
+    uses = SeenUses()
+    found = add_access_log(str(folder), {}, matcher, uses, ReadTraces(), None)
+    assert (found.lines, found.matched, found.unparsed) == (5, 4, 0)
+    assert (found.undated, found.undated_example) == (2, "24.11.2025 17:00:39")
+    source = Source("logs", "azure-storage-log", 5, 4, 0, 0, 2, found.undated_example)
+    (notice,) = notices(cast(Discovery, SimpleNamespace(sources=[source])))
+    assert notice.startswith(
+        'logs: 2 requests have times in an unknown format, such as "24.11.2025 17:00:39"; they '
+        "count in every period"
+    )

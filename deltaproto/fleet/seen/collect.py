@@ -55,6 +55,10 @@ class Source(NamedTuple):
     """commits or lines that cannot be read"""
     known_files: int = 0
     """files of an access log that an earlier run counted"""
+    undated: int = 0
+    """requests of an access log whose times are not understood: they count in every period"""
+    undated_example: str | None = None
+    """such a time, as the log has it"""
 
     @property
     def is_access_log(self) -> bool:
@@ -310,7 +314,14 @@ def add_access_logs(
             failed.append(FailedTable(name, TableError(ErrorCode.NOT_FOUND, message, _FORMATS)))
         sources.append(
             Source(
-                name, done.format or "unknown", done.lines, done.matched, done.unparsed, done.known
+                name,
+                done.format or "unknown",
+                done.lines,
+                done.matched,
+                done.unparsed,
+                done.known,
+                done.undated,
+                done.undated_example,
             )
         )
     found = found._replace(sources=tuple(sources), failed=tuple(failed), files=tuple(files))

@@ -119,6 +119,8 @@ class Request(NamedTuple):
     """for a use of a table, whose location is `place` if it is known"""
     others: tuple[Request, ...] = ()
     """uses of other tables in the same event"""
+    unread_time: str | None = None
+    """the time as it was written, if it is not understood"""
 
 
 # A hostile user agent or referrer can contain quotes: the last quote of a line ends the agent, and

@@ -14,6 +14,7 @@ from math import isfinite
 from typing import Any
 from urllib.parse import urlsplit
 
+from deltaproto.counts import shorten
 from deltaproto.fleet.seen.log_formats import (
     LogFormat,
     Place,
@@ -31,6 +32,8 @@ _ROLE_SESSION = re.compile(r"(AROA\w+):.*", re.S)
 _LARGEST_SECONDS = 10**11
 """seconds are in the year 5138 then, milliseconds in 1973"""
 _MOST_DIGITS = 19
+_LONGEST_TIME = 40
+"""characters of a time that is not understood"""
 _PORTAL_FORMS = (
     "%m/%d/%Y, %I:%M:%S.%f %p",
     "%m/%d/%Y, %I:%M:%S %p",
@@ -45,14 +48,20 @@ def parse_record(record: Any) -> tuple[LogFormat, Request] | None:
     if not isinstance(record, Mapping):
         return None
     if "eventSource" in record and "eventName" in record:
-        return LogFormat.CLOUDTRAIL, _cloudtrail(record)
+        return LogFormat.CLOUDTRAIL, _with_time(_cloudtrail(record), record.get("eventTime"))
     audit = record.get("protoPayload") or record.get("protopayload_auditlog")
     if isinstance(audit, Mapping) and "methodName" in audit:
-        return LogFormat.GCS, _google(record, audit)
+        return LogFormat.GCS, _with_time(_google(record, audit), record.get("timestamp"))
     flat = _flatten_azure(record)
     if "operationname" in flat and ("uri" in flat or "objectkey" in flat):
-        return LogFormat.AZURE, _parse_azure(flat)
+        time = flat.get("timegenerated") or flat.get("time")
+        return LogFormat.AZURE, _with_time(_parse_azure(flat), time)
     return None
+
+
+def _with_time(request: Request, written: Any) -> Request:
+    time = parse_time(written)
+    return request._replace(time=time) if time is not None else mark_undated(request, written)
 
 
 def _cloudtrail(record: Mapping[str, Any]) -> Request:
@@ -74,7 +83,7 @@ def _cloudtrail(record: Mapping[str, Any]) -> Request:
         user = _ROLE_SESSION.sub(r"\1", caller)
     return Request(
         place,
-        parse_time(record.get("eventTime")),
+        None,
         kind if own else RequestKind.OTHER,
         not record.get("errorCode"),
         agent or None,
@@ -107,7 +116,7 @@ def _google(record: Mapping[str, Any], audit: Mapping[str, Any]) -> Request:
     agent = _text(metadata.get("callerSuppliedUserAgent"))
     return Request(
         place,
-        parse_time(record.get("timestamp")),
+        None,
         kind,
         not _members(audit.get("status")).get("code"),
         None if agent is None else _GOOGLE_SUFFIX.sub("", agent),
@@ -145,7 +154,7 @@ def _parse_azure(flat: Mapping[str, Any]) -> Request:
     status = _text(str(flat.get("statuscode", ""))) or _text(flat.get("statustext")) or ""
     return Request(
         _azure_place(_text(flat.get("uri")), _text(flat.get("objectkey")), operation),
-        parse_time(flat.get("timegenerated") or flat.get("time")),
+        None,
         _azure_kind(operation),
         status.startswith("2") or "success" in status.lower(),
         _text(flat.get("useragentheader")),
@@ -216,6 +225,14 @@ def parse_time(value: Any) -> int | None:
         return None
     moment = found if found.tzinfo else found.replace(tzinfo=UTC)
     return int(moment.timestamp() * 1000)
+
+
+def mark_undated(request: Request, written: Any) -> Request:
+    """Return a request with the start of its time, which `parse_time` does not understand."""
+    text = "" if written is None else str(written).strip()
+    if text in ("", "-"):
+        return request
+    return request._replace(unread_time=shorten(text, _LONGEST_TIME))
 
 
 def _milliseconds(value: float) -> int | None:

@@ -139,6 +139,10 @@ class LogCounts(NamedTuple):
     """number of files that an earlier run counted"""
     broken: SeenUses
     """uses in files that were not read to the end, if a later run counts them again"""
+    undated: int = 0
+    """number of matched requests whose times are not understood"""
+    undated_example: str | None = None
+    """such a time"""
 
 
 class FileToCount(NamedTuple):
@@ -162,7 +166,8 @@ class LogCounter:
         self.uses, self.traces, self._storing = uses, traces, storing
         self.broken = SeenUses(pseudonymize=uses.pseudonymize, partial=uses.partial)
         self.formats: Counter[str] = Counter()
-        self.lines = self.matched = self.unparsed = 0
+        self.lines = self.matched = self.unparsed = self.undated = 0
+        self.undated_example: str | None = None
         self.failed: list[FailedTable] = []
         self.files: list[CountedFile] = []
 
@@ -203,9 +208,14 @@ class LogCounter:
                     self.unparsed += 1
                     continue
                 self.formats[parsed[0]] += 1
-                self.matched += _add_request(
-                    parsed[1], matcher, part, self.traces, since, count=each.counts
+                request = parsed[1]
+                matched = _add_request(
+                    request, matcher, part, self.traces, since, count=each.counts
                 )
+                self.matched += matched
+                if matched and request.unread_time is not None:
+                    self.undated += 1
+                    self.undated_example = self.undated_example or request.unread_time
             self.files += (each.file.key,) if each.counts else ()
             done = True
         except TableError as error:
@@ -222,6 +232,8 @@ class LogCounter:
         self.lines += other.lines
         self.matched += other.matched
         self.unparsed += other.unparsed
+        self.undated += other.undated
+        self.undated_example = self.undated_example or other.undated_example
         self.failed += other.failed
         self.files += other.files
 
@@ -310,6 +322,8 @@ def add_access_log(
         tuple(total.files),
         known,
         total.broken,
+        total.undated,
+        total.undated_example,
     )
 
 

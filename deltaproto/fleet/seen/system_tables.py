@@ -22,7 +22,7 @@ from deltaproto.fleet.seen.log_formats import (
     TableUse,
     find_place,
 )
-from deltaproto.fleet.seen.log_records import parse_time
+from deltaproto.fleet.seen.log_records import mark_undated, parse_time
 from deltaproto.fleet.seen.uses import PrincipalKind
 from deltaproto.sql.quoting import parse_name
 from deltaproto.sql.tokens import scan_tokens
@@ -51,7 +51,11 @@ class SystemTable(NamedTuple):
     def parsed(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[LogFormat, Request]]:
         """Yield the request of each row."""
         for row in rows:
-            yield self.format, self.parse({name.lower(): value for name, value in row.items()})
+            lower = {name.lower(): value for name, value in row.items()}
+            request = self.parse(lower)
+            if request.time is None:
+                request = mark_undated(request, lower.get("event_time") or lower.get("start_time"))
+            yield self.format, request
 
 
 def find_system_table(columns: Iterable[str]) -> SystemTable | None:
