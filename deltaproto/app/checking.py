@@ -74,6 +74,9 @@ class CheckResults(list[CheckResult], Result):
     The last entry may be about the policy itself (`of_policy`).
     """
 
+    notes: tuple[str, ...] = ()
+    """the scans of an inventory that were checked, and the limits of what `after` finds"""
+
     @property
     def verdicts(self) -> Rows:
         """One row for each verdict: table, client, version, path, access, outcome, because, …"""
@@ -154,7 +157,8 @@ class CheckResults(list[CheckResult], Result):
         document = CheckDocument(file)
         for checked in self:
             document.add(checked)
-        document.close(caveats_for(one.client for each in self for one in each.verdicts))
+        caveats = caveats_for(one.client for each in self for one in each.verdicts)
+        document.close([*caveats, *self.notes])
         around = envelope("check", {}).keys()
         return {k: v for k, v in json.loads(file.getvalue()).items() if k not in around}
 
@@ -240,11 +244,15 @@ class Checks(NamedTuple):
 
     checker: Checker
     compare: Callable[[Iterable[TableCheck]], Iterable[TableCheck]] = iter
+    notes: tuple[str, ...] = ()
+    """the limits of what `after` finds"""
 
     def collect(self, tables: Iterable[TableCheck]) -> CheckResults:
         """Return the checks of all tables, and the findings on the policy itself."""
         every = self.checker.with_policy(self.compare(tables))
-        return CheckResults(map(CheckResult._make, every))
+        results = CheckResults(map(CheckResult._make, every))
+        results.notes = self.notes
+        return results
 
 
 def load_checks(
@@ -268,6 +276,7 @@ def load_checks(
     catalog = load_local_catalog(require_texts(files, "client_files"), rules)
     named = [parse_declared(text) for text in require_texts(clients, "clients")]
     accesses = parse_accesses(require_texts(access, "access"), "access")
+    notes: tuple[str, ...] = ()
     if after is None:
         checker = Checker(rules, catalog, named=named, access=accesses)
     else:
@@ -275,16 +284,16 @@ def load_checks(
 
         upgrade = catalog.resolve(after)
         checker = UpgradeChecker(upgrade, rules, catalog, named=named, access=accesses)
-        describe_limits(after, checker)
+        notes = tuple(describe_limits(after, checker))
     if seen is None:
-        return Checks(checker)
+        return Checks(checker, notes=notes)
     from deltaproto.fleet.seen.seen_findings import SeenChecks
 
     recent, notice = load_seen(seen)
     if notice is not None:
         _LOG.warning("%s", notice)
     compared = SeenChecks(recent, rules, catalog, checker)
-    return Checks(checker, partial(_compare_and_log, seen[0], compared))
+    return Checks(checker, partial(_compare_and_log, seen[0], compared), notes)
 
 
 def load_seen(seen: SeenInventory) -> tuple[RecentUses, str | None]:

@@ -33,6 +33,7 @@ from deltaproto.fleet.inventory_reader import (
     InventoryReader,
     build_scan_notices,
     check_state,
+    describe_scan,
     find_uncompared_scans,
     open_inventory_reader,
     require_current,
@@ -180,10 +181,15 @@ class Inventory:
         """
         compared = None if seen is None else (seen, seen_days, self._storage)
         loaded = load_checks(policy, clients, access, client_files, after, compared)
+        scans: list[str] = []
 
         def checks() -> Iterator[TableCheck]:
             reader = self._open()
             state = self._state(reader, scan)
+            now = datetime.now(UTC)
+            scans.extend(
+                f"{self.location}: {describe_scan(each, now)}" for each in state.contributing
+            )
             found = False
             for checked in check_state(
                 self.location, reader, state, scan, self._storage, loaded.checker
@@ -193,7 +199,9 @@ class Inventory:
             if not found:
                 yield unreadable_input(self.location, no_tables_error(self.location))
 
-        return loaded.collect(checks())
+        results = loaded.collect(checks())
+        results.notes += tuple(scans)
+        return results
 
     def drift(
         self, since: str | None = None, until: str | None = None, *, commits: bool = True

@@ -33,6 +33,8 @@ from deltaproto.render.interface import NOTICES
 from deltaproto.render.overview.write import ReportFormat, write_report
 
 _MAX_TABLES = 50_000
+_READ_AT_ONCE = (ReportFormat.TEXT, ReportFormat.MARKDOWN)
+"""formats with the warnings, so that standard error does not repeat them beside the report"""
 
 
 def run(values: Mapping[str, Any]) -> int:
@@ -62,8 +64,9 @@ def run(values: Mapping[str, Any]) -> int:
             total = f"{incomplete:,} of {counted(len(found.tables), 'table')}"
             notices.append(f"{total} may have newer commits that only their catalog knows")
         NOTICES.extend(notices)
-        for notice in notices:
-            warn(notice)
+        if format not in _READ_AT_ONCE or values["output"] not in (None, "-"):
+            for notice in notices:
+                warn(notice)
         hidden = describe_hidden(found.waived, found.off)
         if hidden and format is ReportFormat.CSV:
             # Each line is a table, so there is no place for a summary.

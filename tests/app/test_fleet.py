@@ -158,8 +158,14 @@ class TestInventory:
         mine = checked.to_dict()
         for name in ("verdicts", "findings", "tables", "summary"):
             assert mine[name] == said[name]
-        # The last note of the command is about the scan.
-        assert mine["notes"] == said["notes"][:-1] != []
+        assert mine["notes"] == said["notes"]
+        assert checked.notes == (said["notes"][-1],)
+        assert f"scan {inventory.scans()[-1].scan_id}, ended " in checked.notes[0]
+        upgraded = inventory.check(
+            clients=["databricks-runtime@13.3"], after="databricks-runtime@17.3"
+        )
+        assert len(upgraded.notes) == 2
+        assert upgraded.notes[1] == checked.notes[0]
         assert not checked.ok
         outcomes = {row["outcome"] for row in checked.verdicts}
         assert outcomes == {row["verdict"] for row in said["verdicts"]}

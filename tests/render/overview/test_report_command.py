@@ -346,3 +346,16 @@ def test_folders_are_named_as_they_are_on_the_disk_and_notices_once(
 )
 def test_local_tables_are_shown_by_path_if_it_can_be_copied(location: str, shown: str) -> None:
     assert plain_location(location) == shown
+
+
+@pytest.mark.parametrize("format_", ["text", "markdown", "json", "csv"])
+def test_a_warning_is_shown_once(cli: Cli, tmp_path: Path, format_: str) -> None:
+    Log(tmp_path / "lake" / "t").commit(0, protocol(1, 2), metadata())
+    Log(tmp_path / "lake" / "_hidden" / "t").commit(0, protocol(1, 2), metadata())
+    cli("scan", str(tmp_path / "lake"), "--inventory", str(tmp_path / "i"))
+    ran = cli("report", str(tmp_path / "i"), "--format", format_)
+    assert ran.code == 0
+    inside = "was not searched" in " ".join(ran.out.split())
+    assert (inside, "was not searched" in ran.err) == (format_ != "csv", format_ in ("json", "csv"))
+    ran = cli("report", str(tmp_path / "i"), "--format", format_, "-o", str(tmp_path / "out"))
+    assert "was not searched" in ran.err
