@@ -195,7 +195,7 @@ def _groups(found: Forecast, limit: int) -> Iterator[Block]:
     for group, names in shown:
         cells = (
             f"{names.tables:,}",
-            {Affected.YES: "managed", Affected.NO: "not affected"}.get(group.affected, "not known"),
+            str(group.affected),
             ", ".join(group.features) or "nothing",
             _few_clients(group.fails),
             ", ".join(group.not_judged) or "-",
@@ -206,7 +206,7 @@ def _groups(found: Forecast, limit: int) -> Iterator[Block]:
         Tone.DANGER if group.fails else Tone.WARNING if group.not_judged else None
         for group, _ in shown
     ]
-    headings = ("Tables", "Type", "May get", "Blocks", "Not judged", "Names")
+    headings = ("Tables", "Affected", "May get", "Blocks", "May block", "Names")
     counts = [names for _, names in ordered]
     notes = group_notes(counts, len(shown), folder)
     blocks: list[Block] = [TableBlock(headings, rows, tones, below=True), *notes]
@@ -262,7 +262,7 @@ def _new_tables(found: Forecast) -> Iterator[Block]:
         ]
         for each in found.new_tables
     ]
-    table = TableBlock(("Feature", "From", "Blocks", "Not judged"), rows, below=True)
+    table = TableBlock(("Feature", "From", "Blocks", "May block"), rows, below=True)
     note = "in new schemas at once; in existing ones if only verified workloads use the schema"
     yield Section("new", "New managed tables", [table, Paragraph((note,), muted=True)])
 

@@ -398,6 +398,8 @@ class TestOutputs:
         assert "16 of 24 tables affected; as documented by Databricks" in ran.out
         assert "not known" not in ran.out.partition("\n\n")[0]
         assert len(ran.out.splitlines()) < 80
+        wide = many.cli("forecast", many.inventory, "--client", "athena@3", "--format", "markdown")
+        assert "| Tables | Affected | May get | Blocks | May block | Names |" in wide.out
         assert ran.out.count("ALTER TABLE") == 2
         assert "and 14 more: --limit 0 or --format json shows them" in ran.out
         every = many.cli("forecast", many.inventory, "--client", "athena@3", "--limit", "0")
