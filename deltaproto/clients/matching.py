@@ -27,6 +27,7 @@ from deltaproto.clients.requirements import (
     HARMLESS_UNLESS_KNOWN,
     HAZARDS_BY_FEATURE,
     UNNAMED_ROW_IDS,
+    UNSTAMPED,
     UNTRACKED_FILES,
     TableRequirements,
     describe_hazard,
@@ -166,7 +167,7 @@ def _affected_accesses(hazard: str) -> frozenset[Access]:
     """Return the accesses that a hazard can affect by default."""
     if hazard == APPEND_ONLY:
         return _NO_ACCESS
-    if hazard == UNNAMED_ROW_IDS:
+    if hazard in (UNNAMED_ROW_IDS, UNSTAMPED):
         return _WRITING
     if hazard == UNTRACKED_FILES:
         return _REWRITING

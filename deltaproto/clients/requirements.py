@@ -15,6 +15,7 @@ MAPPING_ADDED_LATER = "mapping-added-later"
 UNMAPPED_COLUMNS = "unmapped-columns"
 MAPPED_COLLECTIONS = "mapped-collections"
 DROPPED_COLUMNS = "dropped-columns"
+MAPPED_NAMES = "names-that-need-mapping"
 DUPLICATE_COLUMNS = "duplicate-columns"
 PARTITION_NOT_IN_SCHEMA = "partition-not-in-schema"
 NON_ASCII_PATHS = "non-ascii-paths"
@@ -52,6 +53,7 @@ EXPONENT_BOUNDS = "bounds-with-exponents"
 ROUNDED_TIMESTAMPS = "rounded-timestamp-bounds"
 UNNAMED_ROW_IDS = "unnamed-row-ids"
 UNTRACKED_FILES = "files-without-row-ids"
+UNSTAMPED = "commit-without-timestamp"
 APPEND_ONLY = "append-only"
 TYPE_PREFIX, EXPRESSION_PREFIX = "type ", "expression "
 """prefixes of hazards for a column type and for a construct in a constraint"""
@@ -69,6 +71,7 @@ _TEXTS = {
     UNMAPPED_COLUMNS: "column mapping is enabled, and a column has no id or no physical name",
     MAPPED_COLLECTIONS: "column mapping is enabled, and a column contains an array, map or variant",
     DROPPED_COLUMNS: "column mapping is enabled, and data files may contain dropped columns",
+    MAPPED_NAMES: "a column has a name that needs column mapping, such as one with a space",
     DUPLICATE_COLUMNS: "columns differ only in the case of their names",
     PARTITION_NOT_IN_SCHEMA: "a partition column is not in the schema",
     NON_ASCII_PATHS: "data file paths contain non-ASCII characters from partition values",
@@ -112,6 +115,7 @@ _TEXTS = {
     EXPONENT_BOUNDS: "a minimum or maximum of a decimal column is stored with an exponent",
     ROUNDED_TIMESTAMPS: "statistics round timestamps down to milliseconds",
     UNNAMED_ROW_IDS: "row tracking is enabled without the names of its columns",
+    UNSTAMPED: "in-commit timestamps are enabled, and the newest commit has none",
     UNTRACKED_FILES: "row tracking is enabled, and a data file has no row ids",
     APPEND_ONLY: "the table is append-only",
 }
@@ -141,7 +145,7 @@ OF_FILTERED_READS = frozenset(
 HARMLESS_UNLESS_KNOWN = frozenset(
     {
         *(DELTA_RS_FILES, DELTA_RS_REWRITES, MAPPING_ADDED_LATER, MAPPED_COLLECTIONS),
-        *(DROPPED_COLUMNS, ESCAPED_PATHS, VECTORS_ON_SPECIAL_PATHS, HIVE_LOCATION),
+        *(DROPPED_COLUMNS, MAPPED_NAMES, ESCAPED_PATHS, VECTORS_ON_SPECIAL_PATHS, HIVE_LOCATION),
         *(PARTITIONS_AT_HIVE_LOCATION, PARTITIONS_AT_NON_ASCII_LOCATION, *OF_PARTITION_VALUES),
         *(*OF_FILTERED_READS, UNREAD_BOOLEAN_BOUNDS, ROUNDED_TIMESTAMPS),
     }
@@ -158,12 +162,13 @@ HAZARDS_BY_FEATURE: Mapping[str, frozenset[str]] = {
     "columnMapping": frozenset(
         {
             *(MAPPED_PARTITIONS, MAPPING_ADDED_LATER, UNMAPPED_COLUMNS),
-            *(MAPPED_COLLECTIONS, DROPPED_COLUMNS),
+            *(MAPPED_COLLECTIONS, DROPPED_COLUMNS, MAPPED_NAMES),
         }
     ),
     "deletionVectors": frozenset({VECTORS_ON_SPECIAL_PATHS}),
     "appendOnly": frozenset({APPEND_ONLY}),
     "rowTracking": frozenset({UNNAMED_ROW_IDS, UNTRACKED_FILES}),
+    "inCommitTimestamp": frozenset({UNSTAMPED}),
 }
 """hazards that disappear once a feature is no longer used"""
 OF_FILE_WRITERS = frozenset({DELTA_RS_FILES, DELTA_RS_REWRITES})

@@ -9,7 +9,7 @@ from deltaproto.clients.requirements import TableRequirements
 from deltaproto.clients.resolve import ClientAtVersion, ClientReference
 
 if TYPE_CHECKING:
-    from deltaproto.clients.remedies import Remedy
+    from deltaproto.clients.remedy import Remedy
 
 
 class ClientVerdict(NamedTuple):

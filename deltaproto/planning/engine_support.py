@@ -47,7 +47,7 @@ def find_engine_blockers(inputs: PlanInput) -> Iterator[Blocked]:
             "in-commit timestamps are enabled, but another engine wrote the newest commit without "
             f"one, so {inputs.engine} refuses every write",
             f"SET TBLPROPERTIES ('{TIMESTAMPS}' = 'false'): Delta Spark raises the same error, but "
-            "its commit stays; then plan again",
+            "its commit is made; then plan again",
             "DELTA_MISSING_COMMIT_TIMESTAMP",
         )
     managed = sorted(CATALOG_MANAGED & protocol.supported)

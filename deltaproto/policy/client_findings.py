@@ -9,7 +9,7 @@ from typing import NamedTuple
 from deltaproto.caches import cache_by_identity
 from deltaproto.clients.matching import NOT_OFFERED
 from deltaproto.clients.model import Access, Verdict
-from deltaproto.clients.remedies import TABLE
+from deltaproto.clients.remedy import TABLE
 from deltaproto.clients.requirements import TableRequirements
 from deltaproto.counts import any_name
 from deltaproto.location import quote_for_shell

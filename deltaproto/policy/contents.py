@@ -13,7 +13,7 @@ from deltaproto.caches import cache_by_text
 from deltaproto.clients import requirements
 from deltaproto.policy.constructs import ColumnNames, find_constructs
 from deltaproto.protocol.decoding import parse_whole
-from deltaproto.protocol.metadata import Metadata, parse_schema_string
+from deltaproto.protocol.metadata import FORBIDDEN_IN_NAMES, Metadata, parse_schema_string
 
 Columns = tuple[str, ...]
 Contents = Mapping[str, Columns]
@@ -159,6 +159,8 @@ def _walk(struct: Mapping[str, Any], parent: str, mapped: bool) -> Iterator[tupl
         seen.add(name.casefold())
         if mapped and not _is_mapped(field):
             yield requirements.UNMAPPED_COLUMNS, path
+        if mapped and not FORBIDDEN_IN_NAMES.isdisjoint(name):
+            yield requirements.MAPPED_NAMES, path
         if not isinstance(field.get("nullable"), bool):
             yield requirements.TYPE_PREFIX + requirements.MALFORMED, path
         kind = field.get("type")

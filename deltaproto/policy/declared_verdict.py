@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from deltaproto.clients.model import Access, Confidence, Verdict
-from deltaproto.clients.remedies import Remedy
+from deltaproto.clients.remedy import Remedy
 from deltaproto.clients.verdicts import ClientVerdict
 from deltaproto.policy.document.model import Declared
 

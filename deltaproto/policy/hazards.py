@@ -15,7 +15,7 @@ from deltaproto.protocol.table_state import TableState
 
 SEPARATOR = "; "
 """between the hazards in a finding's evidence"""
-_RULES = ("DP134", "DP136", "DP137", "DP140", "DP141", "DP142", "DP143", "DP144", "DP146")
+_RULES = ("DP134", "DP136", "DP137", "DP140", "DP141", "DP142", "DP143", "DP144", "DP146", "DP147")
 _FILES = {
     Trace.ABSOLUTE_PATHS: requirements.ABSOLUTE_PATHS,
     Trace.NON_ASCII_PATHS: requirements.NON_ASCII_PATHS,
@@ -47,9 +47,10 @@ _COLUMN_IDS = (
     requirements.MAPPING_ADDED_LATER,
     requirements.MAPPED_COLLECTIONS,
     requirements.DROPPED_COLUMNS,
+    requirements.MAPPED_NAMES,
 )
 """hazards of column mapping that the schema shows; no finding reports them, because only readers
-that resolve columns by the ids in files are affected"""
+that resolve columns by the ids in files are affected, and remedies"""
 EVERY_LAYOUT = (
     *_FILES.values(),
     *_WRITERS.values(),

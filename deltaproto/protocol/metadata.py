@@ -31,6 +31,9 @@ _TRAIT_MARKERS = (
     "interval",
     "\\u",
 )
+# Delta's SchemaUtils.
+FORBIDDEN_IN_NAMES = frozenset(" ,;{}()\n\t=")
+"""characters that column names in Parquet cannot contain without column mapping"""
 
 
 def quote_if_needed(name: str) -> str:

@@ -55,6 +55,10 @@ def judged(client: str, access: Access, hazard: str) -> Verdict:
         ("delta-spark@4.4.0", DML, requirements.UNTRACKED_FILES, Verdict.REFUSED),
         ("delta-spark@4.4.0", Access.MAINTAIN, requirements.UNTRACKED_FILES, Verdict.REFUSED),
         ("delta-spark@4.0.0", DML, requirements.UNTRACKED_FILES, Verdict.UNKNOWN),
+        ("delta-spark@4.4.0", READ, requirements.UNSTAMPED, Verdict.OK),
+        ("delta-spark@4.4.0", APPEND, requirements.UNSTAMPED, Verdict.REFUSED),
+        ("delta-spark@4.0.0", APPEND, requirements.UNSTAMPED, Verdict.UNKNOWN),
+        ("databricks-runtime@17.3", APPEND, requirements.UNSTAMPED, Verdict.UNKNOWN),
         ("delta-spark@4.0.0", APPEND, requirements.UNTRACKED_FILES, Verdict.OK),
     ],
 )

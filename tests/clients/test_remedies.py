@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.entry import parse_client
 from deltaproto.clients.model import Access, Client, Verdict
-from deltaproto.clients.remedies import Remedy, RemedyCost
+from deltaproto.clients.remedy import Remedy, RemedyCost
 from deltaproto.clients.requirements import (
     NAN_BOUNDS,
     UNREAD_BOOLEAN_BOUNDS,

@@ -784,6 +784,26 @@ CASES: tuple[Case, ...] = (
         metadata({"delta.feature.deletionVectors": "supported"}),
         finds={("DP145", "deletionVectors")},
     ),
+    # DP147 commit-without-timestamp
+    commits(
+        "a-commit-without-timestamp",
+        [
+            commit_info(inCommitTimestamp=1),
+            protocol(1, 7, None, ["inCommitTimestamp"]),
+            metadata({"delta.enableInCommitTimestamps": "true"}),
+        ],
+        [commit_info(), add()],
+        finds={("DP147", "inCommitTimestamp")},
+    ),
+    commits(
+        "commits-with-timestamps",
+        [
+            commit_info(inCommitTimestamp=1),
+            protocol(1, 7, None, ["inCommitTimestamp"]),
+            metadata({"delta.enableInCommitTimestamps": "true"}),
+        ],
+        [commit_info(inCommitTimestamp=2), add()],
+    ),
     # DP146 files-without-row-ids
     case(
         "a-file-without-row-ids",

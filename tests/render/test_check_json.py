@@ -7,7 +7,7 @@ import json
 from collections import Counter
 
 from deltaproto.clients.model import Access, Verdict
-from deltaproto.clients.remedies import Remedy, RemedyCost
+from deltaproto.clients.remedy import Remedy, RemedyCost
 from deltaproto.clients.verdicts import ClientVerdict
 from deltaproto.policy.declared_verdict import DeclaredVerdict
 from deltaproto.policy.document.errors import Position

@@ -41,6 +41,9 @@ def find_content_change(before: Table, after: Table) -> ContentChange:
     """
     tracked = before.untracked and (after.untracked is False or not after.is_on(ROW_TRACKING))
     removed = frozenset({requirements.UNTRACKED_FILES} if tracked else _NONE)
+    if before.unstamped and before != after:
+        # An engine that can commit to such a table gives a timestamp to its commit.
+        removed |= {requirements.UNSTAMPED}
     if _contents(before) == _contents(after):
         return ContentChange(after.added_hazards, removed)
     was, will = _hazards(before), _hazards(after)

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from deltaproto.planning.predict.collations import collated_type
-from deltaproto.protocol.metadata import quote_if_needed
+from deltaproto.protocol.metadata import FORBIDDEN_IN_NAMES, quote_if_needed
 
-# Characters that Parquet column names cannot contain without mapping (Delta's SchemaUtils).
-FORBIDDEN = frozenset(" ,;{}()\n\t=")
+FORBIDDEN = FORBIDDEN_IN_NAMES
 
 Path = tuple[str, ...]
 """names of the parents, then the column; `element`, `key` and `value` inside collections"""

@@ -22,6 +22,7 @@ from deltaproto.policy.rules import (
     checkpoint_unreadable,
     checksum_contradicts,
     commit_unreadable,
+    commit_without_timestamp,
     constraint_constructs,
     doubtful_columns,
     feature_missing,
@@ -94,6 +95,7 @@ _MODULES: tuple[ModuleType, ...] = (
     misread_bounds,
     stored_protocol_request,
     files_without_row_ids,
+    commit_without_timestamp,
 )
 
 # Policy rules have `examine`. They are imported on first use, so a run that only inspects does
