@@ -42,10 +42,14 @@ class Staging:
     """
 
     def __init__(self, inventory: str, scan_id: str, extent: Extent | None = None) -> None:
-        self.scan_id = scan_id
+        self.scan_id, self._inventory = scan_id, inventory
         self._folder = os.path.join(inventory, STAGING_FOLDER, scan_id)
         try:
-            os.makedirs(self._folder, exist_ok=True)
+            try:
+                os.makedirs(self._folder, exist_ok=True)
+            except FileNotFoundError:
+                # A scan that ended meanwhile deleted the empty parent.
+                os.makedirs(self._folder, exist_ok=True)
             self._lock = _acquire_lock(f"{self._folder}.lock")
             taken = [os.path.basename(path)[: -len(_SUFFIX)] for path in self._parts()]
             self._next = 1 + max(map(int, taken), default=-1)
@@ -117,14 +121,34 @@ class Staging:
                 self._write_part(path, kept)
 
     def remove(self) -> None:
-        """Delete the parts, after everything was added to the inventory."""
-        shutil.rmtree(self._folder, ignore_errors=True)
-        with suppress(OSError):
-            os.remove(f"{self._folder}.lock")
+        """Delete the parts, after everything was added to the inventory.
+
+        Also deletes those of earlier scans of the same extent that were stopped: this scan
+        replaces them.
+        """
+        extent = _read_extent(self._folder)
+        _delete_parts(self._folder)
+        for scan in unfinished_scans(self._inventory, (STAGING_FOLDER,)):
+            if extent is not None and scan.extent == extent and scan.scan_id < self.scan_id:
+                folder = os.path.join(self._inventory, STAGING_FOLDER, scan.scan_id)
+                with suppress(ScanLockedError, OSError):
+                    lock = _acquire_lock(f"{folder}.lock")
+                    _delete_parts(folder)
+                    lock.release()
+        if self._inventory.startswith(user_cache_folder() + os.sep):
+            with suppress(OSError):
+                os.rmdir(os.path.dirname(self._folder))
+                os.rmdir(self._inventory)
 
     def _parts(self) -> list[str]:
         names = sorted(name for name in os.listdir(self._folder) if name.endswith(_SUFFIX))
         return [os.path.join(self._folder, name) for name in names]
+
+
+def _delete_parts(folder: str) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    with suppress(OSError):
+        os.remove(f"{folder}.lock")
 
 
 class ScanLockedError(UsageError):

@@ -18,6 +18,9 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from deltaproto.cli.main import main
+from deltaproto.fleet.inventory import InventoryTables
+from deltaproto.fleet.scan_history import extent_of
+from deltaproto.fleet.staging import Staging
 from tests.conftest import Ran
 from tests.fleet.fleets import make_fleet
 from tests.support.contract import validate
@@ -300,6 +303,43 @@ def test_a_scan_that_is_killed_goes_on(
     assert resumed["resumed"] >= 100 * parts
     assert resumed["tables"] == len(rows(whole, "tables"))
     same_rows(inventory, whole)
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_a_finished_scan_deletes_what_stopped_ones_of_its_extent_left(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cached: bool
+) -> None:
+    """Inventories on object stores are staged in the user's cache."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = tmp_path / "cache" / "deltaproto" / "digest"
+    if cached:
+        monkeypatch.setattr(InventoryTables, "staging_folder", lambda _, **__: str(folder))
+    else:
+        folder = tmp_path / "i"
+    for name in ("a", "b"):
+        Log(tmp_path / "lake" / name / "t").commit(0, protocol(1, 2), metadata())
+    a, b = (str(tmp_path / "lake" / name) for name in ("a", "b"))
+
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    inventory = ("--inventory", str(tmp_path / "i"))
+    with monkeypatch.context() as stopping:
+        stopping.setattr(InventoryTables, "add", stopped)
+        for root in (a, a, b):
+            assert cli("scan", root, *inventory).code == 130
+    staging = folder / "_staging"
+    assert len([*staging.glob("*/*.arrow")]) == 3
+    later = Staging(str(folder), "29991231T000000Z-00000000", extent_of([f"file://{a}"], (), ()))
+    later.__exit__()
+    assert cli("scan", a, *inventory).code == 0
+    left = [path.parent.name for path in staging.glob("*/extent.json")]
+    assert len(left) == 2
+    assert "29991231T000000Z-00000000" in left
+    later.remove()
+    # The other root can still be resumed.
+    assert cli("scan", b, *inventory, "--resume").code == 0
+    assert (staging.exists(), folder.exists()) == (not cached, not cached)
 
 
 def test_scans_at_one_time_do_not_disturb_each_other(root: str, tmp_path: Path) -> None:
