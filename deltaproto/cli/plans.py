@@ -79,7 +79,10 @@ COMMON_OPTIONS = (
     FROM,
     WHERE,
     SCAN,
-    SEEN,
+    SEEN._replace(
+        help="Also show the effect on the clients that discover counted in this inventory. Exit 1 "
+        "if one that is not declared loses access."
+    ),
     SEEN_DAYS,
     MAX_AGE,
     FRESH,

@@ -32,6 +32,7 @@ SHARED_OPTIONS: Mapping[str, str] = {
     "--format": "output format",
     "--inventory": "the inventory",
     "--policy": "the policy file",
+    "--seen": "the inventory with the counts of discover",
 }
 """flags with the same meaning but different help in different commands"""
 
