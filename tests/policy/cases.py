@@ -795,6 +795,13 @@ CASES: tuple[Case, ...] = (
         [commit_info(), add()],
         finds={("DP147", "inCommitTimestamp")},
     ),
+    case(
+        "a-timestamp-of-null",
+        commit_info(inCommitTimestamp=None),
+        protocol(1, 7, None, ["inCommitTimestamp"]),
+        metadata({"delta.enableInCommitTimestamps": "true"}),
+        finds={("DP147", "inCommitTimestamp")},
+    ),
     commits(
         "commits-with-timestamps",
         [

@@ -240,7 +240,8 @@ def _read_commit_info(store: LogStore, listing: LogListing, version: int) -> dic
 def _cheap_traces(listing: LogListing, version: int, snapshot: Snapshot) -> dict[Trace, bool]:
     traces: dict[Trace, bool] = {}
     if snapshot.commit_info:
-        traces[Trace.COMMIT_TIMESTAMP] = "inCommitTimestamp" in snapshot.commit_info
+        stamp = snapshot.commit_info.get("inCommitTimestamp")
+        traces[Trace.COMMIT_TIMESTAMP] = isinstance(stamp, int)
     if snapshot.complete:
         traces[Trace.DOMAINS] = bool(snapshot.live_domains)
     newest = listing.last_checkpoints(version)
