@@ -223,7 +223,7 @@ class Discovery(Result):
     def _document(self) -> Document:
         from deltaproto.render.discover import discovery_document
 
-        return discovery_document(self.found)
+        return discovery_document(self.found, details=True)
 
     def __repr__(self) -> str:
         uses, failed = self.found.uses, len(self.found.failed)

@@ -125,3 +125,13 @@ def test_a_policy_is_written_and_extended(lake: Path) -> None:
 def test_what_makes_no_sense(named: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         discover(**named)
+
+
+def test_notebooks_show_every_principal_of_many_tables(tmp_path: Path) -> None:
+    for number in range(7):
+        log = Log(tmp_path / f"t{number}")
+        info = commit_info(engineInfo="loader 7", userName=f"u{number}")
+        log.commit(0, info, protocol(1, 2), metadata())
+    shown = discover(tmp_path)._repr_html_()
+    assert all(f"u{number}" in shown for number in range(7))
+    assert "--details" not in shown
