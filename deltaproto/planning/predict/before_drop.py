@@ -188,6 +188,20 @@ def may_skip_files(table: Table, engine: Engine) -> bool:
     return clustered and engine.name is EngineName.DELTA_SPARK
 
 
+def needs_unclustering(table: Table, name: str, engine: Engine) -> bool:
+    """Return True if clustering must be removed while a feature is dropped or disabled.
+
+    Otherwise Delta Spark 4.4 leaves physical names, which break the table, or does not rewrite.
+    """
+    if not table.clustering:
+        return False
+    if name == "columnMapping":
+        return table.mapped
+    traces = {"deletionVectors": table.vectors}
+    traces |= dict.fromkeys(("typeWidening", "typeWidening-preview"), table.widened)
+    return traces.get(name, False) is not False and may_skip_files(table, engine)
+
+
 def purged(table: Table, engine: Engine) -> Table:
     """Return the table after REORG … APPLY (PURGE)."""
     if may_skip_files(table, engine):

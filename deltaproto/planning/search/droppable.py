@@ -10,6 +10,7 @@ from deltaproto.counts import all_names
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.impact import compare_clients
 from deltaproto.planning.plan import Blocked
+from deltaproto.planning.predict.before_drop import needs_unclustering
 from deltaproto.planning.predict.consistency import READ_COPY
 from deltaproto.planning.predict.drop_feature import (
     find_drop_refusal,
@@ -28,7 +29,7 @@ from deltaproto.planning.search.goals import (
     VersionsAtMost,
     requirements_after,
 )
-from deltaproto.planning.statement import UnsetProperties
+from deltaproto.planning.statement import ClusterBy, UnsetProperties
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED, CHECKPOINT_PROTECTION
 
@@ -78,6 +79,7 @@ def find_droppable(table: Table, engine: Engine) -> DroppableFeatures:
     _add_required(undroppable, supported)
     for name in _dependents_first(supported - undroppable.keys() - {CHECKPOINT_PROTECTION}):
         refusal = find_drop_refusal(table, name, engine)
+        refusal = refusal or _refuse_clustering_again(table, name, engine)
         if name not in undroppable and refusal is not None:
             undroppable[name] = Blocked(name, refusal.message, refusal.remedy, refusal.error)
             _add_required(undroppable, supported)
@@ -88,6 +90,20 @@ def find_droppable(table: Table, engine: Engine) -> DroppableFeatures:
         undroppable |= {name: Blocked(name, *reason) for name in names}
         names = frozenset()
     return DroppableFeatures(tuple(sorted(names, key=drop_rank)), undroppable)
+
+
+def _refuse_clustering_again(table: Table, name: str, engine: Engine) -> Refusal | None:
+    """Return why a drop would lose the clustering columns, which it removes meanwhile, or None."""
+    if not needs_unclustering(table, name, engine):
+        return None
+    again = ClusterBy(table.clustering or ()).outcome(table, engine).refusal
+    if again is None:
+        return None
+    message = (
+        f"it is safe only while the table is not clustered, and CLUSTER BY is refused after it: "
+        f"{again.message}"
+    )
+    return Refusal("", message, f"first: {again.remedy}, or ALTER TABLE … CLUSTER BY NONE")
 
 
 def refuse_every_change(table: Table, engine: Engine) -> Refusal | None:

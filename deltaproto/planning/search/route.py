@@ -10,7 +10,7 @@ from typing import NamedTuple
 from deltaproto.caches import IdentityKey
 from deltaproto.planning.enable import disabling_statements, sort_for_disabling
 from deltaproto.planning.engine import Engine
-from deltaproto.planning.predict.before_drop import may_skip_files
+from deltaproto.planning.predict.before_drop import needs_unclustering
 from deltaproto.planning.predict.drop_feature import HISTORY_ERROR
 from deltaproto.planning.predict.pending import has_pending, settling_keys
 from deltaproto.planning.predict.properties import (
@@ -131,7 +131,7 @@ def _build_in_order(
         filled = raise_to_pair(choice.pair)
         if filled.outcome(builder.table, engine).table.protocol != builder.table.protocol:
             builder.add(filled)
-    if clustering:
+    if clustering and "clustering" not in choice.off:
         builder.add(ClusterBy(clustering))
     return builder.predictions
 
@@ -282,15 +282,9 @@ def _drop_statements(choice: DropSelection, *, truncate: bool) -> Iterator[DropF
 
 
 def _columns_to_uncluster(table: Table, choice: DropSelection, engine: Engine) -> tuple[str, ...]:
-    """Return the clustering columns to remove meanwhile.
-
-    Otherwise Delta Spark 4.4 leaves physical names, which break the table, or does not rewrite.
-    """
+    """Return the clustering columns to remove meanwhile."""
     gone = choice.dropped | choice.off
-    unmaps = "columnMapping" in gone and table.mapped
-    rewrites = "deletionVectors" in gone and table.vectors is not False
-    rewrites |= table.widened is not False and any(n.startswith("typeWidening") for n in gone)
-    found = unmaps or (rewrites and may_skip_files(table, engine))
+    found = any(needs_unclustering(table, name, engine) for name in gone)
     return (table.clustering or ()) if found else ()
 
 

@@ -1,0 +1,61 @@
+"""Goals that remove clustering meanwhile: it comes back, unless that is not wanted or possible."""
+
+from __future__ import annotations
+
+import pytest
+
+from deltaproto.clients.requirements import table_requirements
+from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
+from deltaproto.planning.engine import Engine
+from deltaproto.planning.plan import Fingerprint
+from deltaproto.planning.predict.schema import Atomic, Column, Struct
+from deltaproto.planning.predict.table import Table
+from deltaproto.planning.request import PlanInput
+from deltaproto.planning.search.route import DropMode, DropSelection, build_route
+from deltaproto.protocol.protocol import Protocol
+
+
+def clustered(indexed: str) -> Table:
+    """A table clustered by `id`, with statistics of so many columns."""
+    names = {"clustering", "columnMapping", "deletionVectors", "domainMetadata", "typeWidening"}
+    table = Table(
+        Protocol.carrying({"invariants", *names}),
+        {"delta.columnMapping.mode": "name", "delta.dataSkippingNumIndexedCols": indexed},
+        clustering=("id",),
+        vectors=True,
+        row_ids=False,
+        domains=("delta.clustering",),
+    )
+    column = Column("id", Atomic("long"))
+    return table.with_schema(Struct((column,)))._replace(widened=None)
+
+
+@pytest.mark.parametrize("indexed", ["0", "32"])
+def test_clustering_that_is_no_longer_wanted_does_not_come_back(indexed: str) -> None:
+    choice = DropSelection(off=frozenset({"clustering", "deletionVectors"}))
+    route = build_route(clustered(indexed), choice, Engine(), DropMode.FAST)
+    after = route[-1].outcome.table
+    assert (after.clustering, after.vectors) == ((), False)
+    assert not any(each.outcome.refusal for each in route)
+
+
+@pytest.mark.parametrize("feature", ["columnMapping", "deletionVectors", "typeWidening"])
+def test_clustering_that_could_not_come_back_blocks_the_drop(feature: str) -> None:
+    asked = DowngradeRequest(drop=(feature,))
+    (blocked,) = plan_downgrade(planned_for(clustered("0")), asked).blocked
+    assert "CLUSTER BY is refused after it: Delta stores no statistics for id" in blocked.reason
+    assert "CLUSTER BY NONE" in blocked.remedy
+    plan = plan_downgrade(planned_for(clustered("32")), asked)
+    assert plan.steps[-1].sql == "ALTER TABLE t CLUSTER BY (`id`)"
+
+
+def planned_for(table: Table) -> PlanInput:
+    return PlanInput(
+        name="t",
+        location="file:///t",
+        sql="t",
+        table=table,
+        needs=table_requirements(table.protocol, {}, table.configuration),
+        states=(),
+        fingerprint=Fingerprint(None, 0, table.protocol, None),
+    )
