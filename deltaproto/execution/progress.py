@@ -9,6 +9,7 @@ from deltaproto.errors import ErrorCode, TableError
 from deltaproto.location import LocationKind, catalog_server, locate
 from deltaproto.plan_inputs.from_log import fingerprint_of, metadata_digest
 from deltaproto.planning.plan import Fingerprint, Plan, Step
+from deltaproto.planning.statement import Action
 from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
 from deltaproto.protocol.protocol import Protocol
@@ -152,7 +153,7 @@ class ForeignCommit(NamedTuple):
 
     commit: Commit
     what: str
-    """`the protocol`, or `schema or properties`"""
+    """`the protocol`, `schema or properties`, or `the clustering columns`"""
 
 
 class Progress(NamedTuple):
@@ -203,6 +204,8 @@ def progress_from_commits(
             foreign = foreign or ForeignCommit(commit, "the protocol")
         elif metadata is not None and seen != metadata:
             foreign = foreign or ForeignCommit(commit, "schema or properties")
+        elif commit.clusters and _depends_on_clustering(plan):
+            foreign = foreign or ForeignCommit(commit, "the clustering columns")
         protocol, metadata = new, seen
     if foreign is None:
         foreign = _find_unlogged_change(observed.now, protocol, metadata)
@@ -222,6 +225,15 @@ def progress_from_commits(
         observed.now,
         foreign,
         partial=done < len(plan.steps) and plan.steps[done].id in own,
+    )
+
+
+def _depends_on_clustering(plan: Plan) -> bool:
+    """Return True if a step clusters the table, or rewrites files, which clustering can prevent."""
+    return any(
+        step.action in (Action.CLUSTER_BY, Action.DROP, Action.REORG)
+        or step.feature == "columnMapping"
+        for step in plan.steps
     )
 
 

@@ -21,6 +21,7 @@ from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.enable import FeatureToEnable
 from deltaproto.planning.plan import Fingerprint, Plan, Step
 from deltaproto.planning.request import UpgradeRequest
+from deltaproto.planning.statement import Action
 from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
@@ -137,6 +138,16 @@ def test_a_change_of_somebody_else_is_seen_wherever_it_comes(data: st.DataObject
     assert found.foreign.commit.operation == other.operation
 
 
+def test_another_clustering_is_a_change_where_steps_depend_on_it() -> None:
+    clustered = foreign()._replace(clusters=True)
+    for plan in PLANS:
+        found = told(plan, [clustered]).foreign
+        drops = any(step.action in (Action.DROP, Action.REORG) for step in plan.steps)
+        assert (found.what if found else None) == ("the clustering columns" if drops else None)
+        assert told(plan, [foreign()]).foreign is None
+    assert any(told(plan, [clustered]).foreign for plan in PLANS)
+
+
 @pytest.mark.parametrize("plan", PLANS)
 def test_a_change_whose_commit_is_gone_is_seen_all_the_same(plan: Plan) -> None:
     start = plan.fingerprint._replace(metadata=metadata_digest(METADATA))
@@ -188,7 +199,8 @@ def test_a_mark_is_read_as_it_was_written(plan: str, step: str, run: str) -> Non
 
 
 def test_a_watcher_returns_only_the_commits_after_a_version(log: Log) -> None:
-    log.commit(0, protocol(1, 2), metadata()).commit(1, add()).commit(2, add("b")).commit(3)
+    log.commit(0, protocol(1, 2), metadata()).commit(1, add()).commit(2, add("b"))
+    log.commit(3, {"domainMetadata": {"domain": "delta.clustering", "configuration": "{}"}})
     uri = log.folder.parent.as_uri()
     plan = ROW_TRACKING._replace(table=log.table, sql_name=f"delta.`{log.table}`", location=uri)
     watcher = TableWatcher(plan, {}, SparkSettings())
@@ -196,3 +208,4 @@ def test_a_watcher_returns_only_the_commits_after_a_version(log: Log) -> None:
         found = watcher.observe(since)
         assert [commit.version for commit in found.commits] == list(range(since + 1, 4))
         assert found.now.version == 3
+        assert [commit.version for commit in found.commits if commit.clusters] == [3] * (since < 3)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from deltaproto.errors import TableError
+from deltaproto.protocol.feature import CLUSTERING_DOMAIN
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.stored_secrets import hide_in_name
@@ -28,6 +29,8 @@ class Commit(NamedTuple):
     """application id and version of each `txn` action: a streaming query and its batch"""
     problem: TableError | None = None
     """set when the commit cannot be read; the rest is then empty"""
+    clusters: bool = False
+    """True if it stores which columns the table is clustered by"""
 
     @property
     def operation(self) -> str:
@@ -99,9 +102,13 @@ def state_from_checkpoint(store: LogStore, listing: LogListing, version: int) ->
 def _read_commit(store: LogStore, name: str, version: int) -> Commit:
     snapshot = Snapshot()
     kept: list[Mapping[str, Any]] = []
+    clusters = False
     try:
         with store.open(name) as file:
             for action in read_actions(name, file):
+                domain = action.get("domainMetadata")
+                if isinstance(domain, dict) and domain.get("domain") == CLUSTERING_DOMAIN:
+                    clusters = True
                 if _KEPT_ACTIONS & action.keys():
                     kept.append(action)
         snapshot.add_older(name, kept)
@@ -112,7 +119,10 @@ def _read_commit(store: LogStore, name: str, version: int) -> Commit:
         for action in kept
         if isinstance(txn := action.get("txn"), dict) and isinstance(txn.get("version"), int)
     )
-    return Commit(version, commit_info(kept), snapshot.protocol, snapshot.metadata, transactions)
+    return Commit(
+        *(version, commit_info(kept), snapshot.protocol, snapshot.metadata, transactions),
+        clusters=clusters,
+    )
 
 
 _KEY = "deltaproto"

@@ -189,6 +189,20 @@ def other_protocol(world: World) -> Words:
     return then(world, protocol(1, 4))
 
 
+@situation(
+    "The table was clustered by other columns since the plan was made, which affects its steps",
+    "apply",
+)
+def clustered(world: World) -> Words:
+    log = world.log()
+    features = ["checkConstraints", "clustering", "domainMetadata"]
+    log.commit(0, commit_info(), protocol(1, 7, None, features), metadata())
+    file = world.plan(log.table, goal=("plan-downgrade", "--drop", "checkConstraints"))
+    domain = {"domain": "delta.clustering", "configuration": '{"clusteringColumns": [["id"]]}'}
+    log.commit(1, commit_info("CLUSTER BY"), {"domainMetadata": {**domain, "removed": False}})
+    return (ready(world, file),)
+
+
 @situation("The path holds a different table than the plan's", "apply")
 def replaced(world: World) -> Words:
     table = world.table()
