@@ -33,7 +33,13 @@ from deltaproto.planning.search.goals import (
     VersionsAtMost,
 )
 from deltaproto.planning.search.lowest import find_unused, is_higher, states_without
-from deltaproto.planning.statement import Action, DropFeature, SetProperties, UnsetProperties
+from deltaproto.planning.statement import (
+    Action,
+    ClusterBy,
+    DropFeature,
+    SetProperties,
+    UnsetProperties,
+)
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import PropertyIs, RequirementKind
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION, FEATURE_PREFIX
@@ -68,6 +74,12 @@ class _Limits(NamedTuple):
     clustering: tuple[tuple[str, ...], ...] | None = None
     pair: bool = False
     """True if a downgrade may set versions, which removes the feature lists"""
+
+
+_WHILE_UNCLUSTERED = frozenset(
+    {"clustering", "columnMapping", "deletionVectors", "typeWidening", "typeWidening-preview"}
+)
+"""features whose drop, or whose end of use, removes clustering meanwhile"""
 
 
 def find_unrequested_change(
@@ -142,6 +154,8 @@ def _find_excess(plan: Plan, step: Step, limits: _Limits) -> str | None:
             return None if settles else f"removes {', '.join(statement.keys)}"
         if isinstance(statement, SetProperties):
             return _find_property_excess(plan, step, statement.properties, limits)
+        if isinstance(statement, ClusterBy) and not statement.columns:
+            return _find_clustering_excess(plan, step, (), limits)
         if isinstance(statement, UserStatement) and isinstance(statement.effect, ClusterByPaths):
             return _find_clustering_excess(plan, step, statement.effect.paths, limits)
     return None
@@ -182,12 +196,13 @@ def _find_clustering_excess(
     if tuple(paths) == limits.clustering:
         return None
     if not paths:
-        # Dropping column mapping would leave physical names in the clustering columns.
-        permitted = {"clustering", "columnMapping"} & (limits.drops | limits.disables)
+        permitted = _WHILE_UNCLUSTERED & (limits.drops | limits.disables)
         return None if permitted else "removes the clustering"
+    # Once the drops are done, the limits no longer contain them.
+    permits = plan.command != "plan-upgrade" or _WHILE_UNCLUSTERED & limits.disables
     none = (s for s in plan.steps if s.action is Action.CLUSTER_BY and s is not step)
     restores = any(each.undo == step.sql for each in none)
-    return None if restores and plan.command != "plan-upgrade" else "changes the clustering"
+    return None if permits and restores else "changes the clustering"
 
 
 def _find_limits(plan: Plan, use: TableUse | None, steps: Sequence[Step]) -> _Limits:

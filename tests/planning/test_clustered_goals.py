@@ -5,13 +5,16 @@ from __future__ import annotations
 import pytest
 
 from deltaproto.clients.requirements import table_requirements
+from deltaproto.execution.goal_limits import find_unrequested_change
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
+from deltaproto.planning.enable import FeatureToEnable
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.plan import Fingerprint
 from deltaproto.planning.predict.schema import Atomic, Column, Struct
 from deltaproto.planning.predict.table import Table
-from deltaproto.planning.request import PlanInput
+from deltaproto.planning.request import PlanInput, UpgradeRequest
 from deltaproto.planning.search.route import DropMode, DropSelection, build_route
+from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.protocol.protocol import Protocol
 
 
@@ -47,6 +50,27 @@ def test_clustering_that_could_not_come_back_blocks_the_drop(feature: str) -> No
     assert "CLUSTER BY NONE" in blocked.remedy
     plan = plan_downgrade(planned_for(clustered("32")), asked)
     assert plan.steps[-1].sql == "ALTER TABLE t CLUSTER BY (`id`)"
+
+
+@pytest.mark.parametrize("feature", ["columnMapping", "deletionVectors", "typeWidening"])
+def test_apply_accepts_a_drop_that_removes_clustering_meanwhile(feature: str) -> None:
+    inputs = planned_for(clustered("32"))
+    plan = plan_downgrade(inputs, DowngradeRequest(drop=(feature,)))
+    assert [find_unrequested_change(plan, None, plan.steps[n:]) for n in range(3)] == [None] * 3
+    others = plan_upgrade(inputs, UpgradeRequest(set={"delta.appendOnly": "true"}))
+    for number in (0, 2):
+        forged = others._replace(steps=(plan.steps[number],))
+        assert "the clustering" in (find_unrequested_change(forged) or "")
+
+
+def test_apply_accepts_an_upgrade_that_purges_a_clustered_table() -> None:
+    asked = UpgradeRequest(enable=(FeatureToEnable("icebergCompatV2"),))
+    plan = plan_upgrade(planned_for(clustered("32")), asked)
+    assert [step.sql for step in plan.steps][:3] == [
+        *("ALTER TABLE t CLUSTER BY NONE", "REORG TABLE t APPLY (PURGE)"),
+        "ALTER TABLE t CLUSTER BY (`id`)",
+    ]
+    assert find_unrequested_change(plan) is None
 
 
 def planned_for(table: Table) -> PlanInput:
