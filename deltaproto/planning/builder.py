@@ -179,7 +179,12 @@ class PlanBuilder:
             )
 
     def cluster_by(self, columns: tuple[str, ...]) -> None:
-        """Cluster by these columns, or by none."""
+        """Cluster by these columns, or by none, instead of what the last statement clusters by."""
+        for last in () if self.blocked else self.predictions[-1:]:
+            statement = last.statement
+            if isinstance(statement, ClusterBy) and id(statement) not in self.parsed_by_id:
+                self.predictions.pop()
+                self.table = last.before
         if not is_clustered(self.table, columns):
             self.add(ClusterBy(columns))
 

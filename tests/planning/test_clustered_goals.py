@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from deltaproto.clients.requirements import table_requirements
 from deltaproto.execution.goal_limits import find_unrequested_change
+from deltaproto.planning.converge import plan_target
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.enable import FeatureToEnable
 from deltaproto.planning.engine import Engine
-from deltaproto.planning.plan import Fingerprint
 from deltaproto.planning.predict.schema import Atomic, Column, Struct
 from deltaproto.planning.predict.table import Table
-from deltaproto.planning.request import PlanInput, UpgradeRequest
+from deltaproto.planning.request import UpgradeRequest
 from deltaproto.planning.search.route import DropMode, DropSelection, build_route
+from deltaproto.planning.target import Requirements, Target
 from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.protocol.protocol import Protocol
+from tests.planning.test_search import planned_for
 
 
 def clustered(indexed: str) -> Table:
@@ -29,8 +30,8 @@ def clustered(indexed: str) -> Table:
         row_ids=False,
         domains=("delta.clustering",),
     )
-    column = Column("id", Atomic("long"))
-    return table.with_schema(Struct((column,)))._replace(widened=None)
+    columns = tuple(Column(name, Atomic("long")) for name in ("id", "x"))
+    return table.with_schema(Struct(columns))._replace(widened=None)
 
 
 @pytest.mark.parametrize("indexed", ["0", "32"])
@@ -73,13 +74,12 @@ def test_apply_accepts_an_upgrade_that_purges_a_clustered_table() -> None:
     assert find_unrequested_change(plan) is None
 
 
-def planned_for(table: Table) -> PlanInput:
-    return PlanInput(
-        name="t",
-        location="file:///t",
-        sql="t",
-        table=table,
-        needs=table_requirements(table.protocol, {}, table.configuration),
-        states=(),
-        fingerprint=Fingerprint(None, 0, table.protocol, None),
-    )
+@pytest.mark.parametrize("columns", [(), ("x",)])
+def test_a_policy_with_other_columns_needs_no_statement_for_the_old_ones(
+    columns: tuple[str, ...],
+) -> None:
+    wanted = Requirements(absent=frozenset({"deletionVectors"}), cluster_by=columns)
+    plan = plan_target(planned_for(clustered("32")), Target(wanted))
+    dropped = ["ALTER TABLE t CLUSTER BY NONE", "ALTER TABLE t DROP FEATURE `deletionVectors`"]
+    last = [f"ALTER TABLE t CLUSTER BY (`{name}`)" for name in columns]
+    assert [step.sql for step in plan.steps] == [*dropped, *last]
