@@ -40,7 +40,7 @@ test: $(READY) archive browser stores ## Lint, types and tests in less than ten 
 	  echo "make test: $$((SECONDS / 60)) min $$((SECONDS % 60)) s without setup"; exit $$status
 
 # Right after `make test`, WHICH=rest leaves out what would only run in the same way again, and three
-# quarters of the recorded tests.
+# quarters of the recorded tests and of the heavy modules.
 WHICH ?= all
 ALL_OF_all := not replayed
 ALL_OF_rest := (slow or rotating or recorded or packaging or hypothesis) and not replayed

@@ -16,6 +16,7 @@ NOTEBOOK = Path(__file__).parents[2] / "examples" / "downgrade.ipynb"
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.heavy
 @needs_delta("4.4", "the engine that a plan is for by itself")
 def test_the_notebook_runs_from_top_to_bottom(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -26,6 +26,8 @@ from tests.support.parsed import allowed_values
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.heavy
+
 NAME = "connected.orders"
 DROPPED = "deletionVectors" if RUNNING.at_least("4.0") else "vacuumProtocolCheck"
 SQL = (

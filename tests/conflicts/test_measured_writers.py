@@ -156,6 +156,7 @@ def test_every_line_of_releases_was_recorded() -> None:
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.heavy
 def test_the_installed_release_does_what_was_recorded(spark: SparkSession, tmp_path: Path) -> None:
     """Repeats, with two threads, the meetings that end differently from release to release."""
     gate = tmp_path / "gate"

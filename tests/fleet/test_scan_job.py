@@ -24,6 +24,7 @@ from tests.support.lakes import Lake, s3_lake
 from tests.support.parsed import parsed
 from tests.support.spark_settings import SHORT_LIVED
 
+pytestmark = pytest.mark.heavy
 ROOT = Path(__file__).parents[2]
 JOB, GUIDE = "examples/scan_job.py", "docs/guides/nightly-scan.md"
 PINNED = RUNNING.at_least("4.4")

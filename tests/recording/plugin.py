@@ -7,7 +7,7 @@
   that are marked `rotating`.
 - `verify`: live; what is recorded must equal the committed recordings. `--without-sample` leaves
   out what a run with `--live-sample` has just run in the same way, and three quarters of the
-  recorded tests, which that run has replayed.
+  recorded tests, which that run has replayed, and of the modules that are marked `heavy`.
 - `record`: live; each test that passes replaces its recording.
 - `live`: live, without recordings, for engines other than the pinned one.
 """
@@ -80,15 +80,20 @@ class State:
     def leaves_out(self, item: pytest.Item) -> bool:
         """Whether `make test` runs this test as this run would; not with fewer examples.
 
-        Or whether it has replayed a recorded test whose turn it is not.
+        Or whether it is not the turn of a recorded test, which `make test` has replayed, or of a
+        heavy module.
         """
-        if self.left_out is None or any(map(item.get_closest_marker, _ONLY_HERE)):
+        if self.left_out is None:
+            return False
+        if item.get_closest_marker("heavy"):
+            return not self.left_out.holds_in_turn(_name(item)[0])
+        if any(map(item.get_closest_marker, _ONLY_HERE)):
             return False
         if is_hypothesis_test(getattr(item, "obj", None)):
             return False
         name = "::".join(_name(item))
         if item.get_closest_marker("recorded"):
-            return self.left_out.holds(name) or not self.left_out.holds_verified(name)
+            return self.left_out.holds(name) or not self.left_out.holds_in_turn(name)
         return bool(item.get_closest_marker("rotating")) and self.left_out.holds_rotating(name)
 
     def recordings(self, module: str) -> files.Recordings:

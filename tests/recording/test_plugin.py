@@ -51,7 +51,7 @@ class Project:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         (folder / "pytest.ini").write_text(
-            "[pytest]\nmarkers = spark\n    recorded\n    rotating\n    slow\n"
+            "[pytest]\nmarkers = spark\n    recorded\n    rotating\n    slow\n    heavy\n"
         )
         self.tests = folder / "test_it.py"
         self.tests.write_text(TESTS)
@@ -192,10 +192,10 @@ def test_a_second_run_leaves_out_what_the_sample_has_run(project: Project) -> No
     recorded = [f"test_it.py::{name}" for name in ("test_two_commits", "test_another")]
     rows = [f"test_it.py::test_it[{row}]" for row in range(30)]
     held = {number for number in range(20) if any(map(Sample(number, "").holds, recorded))}
-    turns = {number for number in range(20) if Sample(number, "").holds_verified(recorded[0])}
+    turns = {number for number in range(20) if Sample(number, "").holds_in_turn(recorded[0])}
     for number in (min(held), min({*range(20)} - held), min(turns - held)):
         sample = Sample(number, "")
-        turn = filter(sample.holds_verified, recorded)
+        turn = filter(sample.holds_in_turn, recorded)
         live = [each for each in turn if not sample.holds(each)]
         out = len(recorded) - len(live) + sum(map(sample.holds_rotating, rows))
         words = ("--spark-results", "verify", "--without-sample", str(number + 1))
@@ -203,6 +203,19 @@ def test_a_second_run_leaves_out_what_the_sample_has_run(project: Project) -> No
         assert code == 0
         assert f"{34 - out} passed, {out} deselected" in output
         assert (f"without live sample {number + 1} of 20" in output) is bool(live)
+
+
+def test_a_heavy_module_has_its_turn_at_one_of_four_commits(project: Project) -> None:
+    heavy = "pytestmark = [pytest.mark.heavy, pytest.mark.slow]"
+    project.tests.write_text(
+        f"import pytest\n{heavy}\ndef test_it(): pass\ndef test_more(): pass\n"
+    )
+    ran = []
+    for number in range(1, 5):
+        words = ("--spark-results", "verify", "--without-sample", str(number))
+        ran.append("2 passed" in project.run(*words, spark="a ")[1])
+    assert sorted(ran) == [False, False, False, True]
+    assert "2 passed" in project.run("--spark-results", "verify", spark="a ")[1]
 
 
 def test_only_what_passes_is_recorded(project: Project) -> None:

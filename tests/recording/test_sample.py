@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.recording import sample
-from tests.recording.sample import ROTATIONS, SAMPLES, VERIFICATIONS, Sample, parse_sample
+from tests.recording.sample import ROTATIONS, SAMPLES, TURNS, Sample, parse_sample
 
 NAMES = [f"tests/test_{number}.py::test_it[{number}]" for number in range(500)]
 
@@ -31,13 +31,13 @@ def test_five_commits_in_a_row_run_every_rotating_test() -> None:
     assert min(sizes) > 60
 
 
-def test_four_commits_in_a_row_verify_every_recorded_test() -> None:
+def test_four_commits_in_a_row_give_each_test_its_turn() -> None:
     for first in range(SAMPLES):
-        samples = [Sample((first + number) % SAMPLES, "") for number in range(VERIFICATIONS)]
+        samples = [Sample((first + number) % SAMPLES, "") for number in range(TURNS)]
         for name in NAMES:
-            assert sum(sample.holds_verified(name) for sample in samples) == 1, (first, name)
+            assert sum(sample.holds_in_turn(name) for sample in samples) == 1, (first, name)
     for number in range(SAMPLES):
-        assert sum(Sample(number, "").holds_verified(name) for name in NAMES) > 90
+        assert sum(Sample(number, "").holds_in_turn(name) for name in NAMES) > 90
 
 
 def git(answers: dict[str, str | None]) -> object:

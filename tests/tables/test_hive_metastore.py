@@ -20,7 +20,7 @@ from tests.support.logs import Log, add, commit_info, metadata, protocol
 from tests.support.retries import FakeClock
 from tests.support.spark_settings import SMALL_TABLES
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.heavy]
 Cli = Callable[..., Ran]
 DELTA = {"spark.sql.sources.provider": "delta"}
 MANY = 1000

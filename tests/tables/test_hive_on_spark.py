@@ -20,7 +20,7 @@ from tests.support.connect_server import Answer, child
 from tests.support.engines import RUNNING, needs_drop
 from tests.support.spark_settings import SMALL_TABLES
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.heavy]
 ORDERS = (
     "sales.orders",
     "spark_catalog.sales.orders",
