@@ -20,7 +20,7 @@ from tests.planning.test_search import planned_for
 
 
 def clustered(indexed: str) -> Table:
-    """A table clustered by `id`, with statistics of so many columns."""
+    """A table clustered by `id`, with statistics of its first `indexed` columns."""
     names = {"clustering", "columnMapping", "deletionVectors", "domainMetadata", "typeWidening"}
     table = Table(
         Protocol.carrying({"invariants", *names}),

@@ -98,19 +98,19 @@ def _moves_subquery(pair: ScanPair, tables: str, errors: str) -> str:
 
     def alone(scan: str) -> str:
         return (
-            f"SELECT id, MIN({place}) AS place, MIN(version) AS version "  # noqa: S608
+            f"SELECT id, MIN({place}) AS place, MIN(version) AS version "  # noqa: S608  literals only
             f"FROM {tables} WHERE scan_id = {scan} AND id IS NOT NULL "
             "GROUP BY id HAVING COUNT(*) = 1"
         )
 
     def places(scan: str) -> str:
         return (
-            f"SELECT {place} AS place FROM {tables} WHERE scan_id = {scan} "  # noqa: S608
+            f"SELECT {place} AS place FROM {tables} WHERE scan_id = {scan} "  # noqa: S608  literals only
             f"UNION ALL SELECT {place} AS place FROM {errors} WHERE scan_id = {scan}"
         )
 
     return (
-        f"SELECT o.place AS old_place, w.place AS new_place "  # noqa: S608
+        f"SELECT o.place AS old_place, w.place AS new_place "  # noqa: S608  literals only
         f"FROM ({alone(old)}) o JOIN ({alone(new)}) w ON o.id = w.id "
         f"LEFT JOIN ({places(new)}) kept ON o.place = kept.place "
         f"LEFT JOIN ({places(old)}) known ON w.place = known.place "

@@ -32,7 +32,14 @@ from deltaproto.fleet.seen.log_tables import find_log_table
 from deltaproto.fleet.seen.read_traces import ReadTraces
 from deltaproto.fleet.seen.system_tables import table_name_key
 from deltaproto.fleet.seen.user_agents import NO_AGENT, identify_agent, product_of
-from deltaproto.fleet.seen.uses import Client, Mark, PrincipalKind, SeenUses, shorten
+from deltaproto.fleet.seen.uses import (
+    Client,
+    Mark,
+    PrincipalKind,
+    SeenClient,
+    SeenUses,
+    shorten,
+)
 from deltaproto.interrupts import work_ahead
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.protocol.writers import Confidence
@@ -351,15 +358,8 @@ def _add_request(
     traces.add(*found, request, shown)
     if not (request.ok and count):
         return False
-    agent = identify_agent(request.agent)
-    client = Client(agent.client, agent.version, agent.mark)
-    seen = uses.client(client, agent.confidence)
-    seen.could_be, seen.setting = agent.could_be, agent.setting
-    names = []
-    if request.user is not None:
-        names.append(uses.name(PrincipalKind.USER, request.user))
-    elif request.address is not None:
-        names.append(uses.name(PrincipalKind.ADDRESS, request.address))
+    seen = _seen_agent(request.agent, uses)
+    names = [uses.name(*each) for each in _callers(request)]
     access = Access.READ if request.kind is RequestKind.READ else None
     marks = []
     if request.agent is not None:
@@ -391,19 +391,29 @@ def _add_uses(
     if use.client is not None:
         seen = uses.client(Client(use.client, None), Confidence.LIKELY)
     else:
-        agent = identify_agent(request.agent)
-        seen = uses.client(Client(agent.client, agent.version, agent.mark), agent.confidence)
-        seen.could_be, seen.setting = agent.could_be, agent.setting
+        seen = _seen_agent(request.agent, uses)
         if (text := request.agent) is not None:
             marks.append(Mark(AGENT_MARK, product_of(text) if uses.pseudonymize else _shown(text)))
-    names = [uses.name(kind, text) for kind, text in use.principals]
-    if request.user is not None:
-        names.append(uses.name(PrincipalKind.USER, request.user))
-    elif request.address is not None:
-        names.append(uses.name(PrincipalKind.ADDRESS, request.address))
+    names = [uses.name(*each) for each in (*use.principals, *_callers(request))]
     access = Access.READ if request.kind is RequestKind.READ else None
     seen.add(table, request.time, access, names, marks, request=True)
     return True
+
+
+def _seen_agent(text: str | None, uses: SeenUses) -> SeenClient:
+    """Return the counts of the client that a user agent identifies."""
+    agent = identify_agent(text)
+    seen = uses.client(Client(agent.client, agent.version, agent.mark), agent.confidence)
+    seen.could_be, seen.setting = agent.could_be, agent.setting
+    return seen
+
+
+def _callers(request: Request) -> Iterator[tuple[PrincipalKind, str]]:
+    """Yield the user of a request, or else its address."""
+    if request.user is not None:
+        yield PrincipalKind.USER, request.user
+    elif request.address is not None:
+        yield PrincipalKind.ADDRESS, request.address
 
 
 @lru_cache(maxsize=4096)
