@@ -25,11 +25,11 @@ PYTEST := -m pytest -p no:cacheprovider
 SUBMAKE = $(MAKE) --no-print-directory
 PARALLEL := -n 2 --dist loadgroup --no-loadscope-reorder
 
-# The twentieth of the recorded tests that runs live, and with it the fifth of the rotating ones
-# that runs: of this commit, 1 to 20, or none live and all rotating ones.
+# The fortieth of the recorded tests that runs live, and with it the fifth of the rotating ones
+# that runs: of this commit, 1 to 40, or none live and all rotating ones.
 SAMPLE ?= commit
 
-# Recorded results of Spark, of which a twentieth is compared with a live Spark; one JVM.
+# Recorded results of Spark, of which a fortieth is compared with a live Spark; one JVM.
 .PHONY: test
 test: $(READY) archive browser stores ## Lint, types and tests in less than ten minutes
 	@SECONDS=0; checks=$$(mktemp); trap 'rm -f "$$checks"' EXIT; \

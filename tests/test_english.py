@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -73,32 +74,42 @@ STILL_TO_REWRITE: dict[str, tuple[str, ...]] = {
 any more fails."""
 
 
-def literals(tree: ast.AST, *, docstrings: bool = True) -> Iterator[tuple[int, str]]:
-    """Yield line and text of every literal with a space in it, f-strings as one text."""
-    parts = {
-        id(part)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.JoinedStr)
-        for part in node.values
-    }
-    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+class Literal(NamedTuple):
+    line: int
+    text: str
+    """an f-string as one text"""
+    docstring: bool
+
+
+@cache
+def literals(path: Path) -> tuple[Literal, ...]:
+    """Return every literal of a Python file with a space in it, and every f-string."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    joined = [node for node in nodes if isinstance(node, ast.JoinedStr)]
+    parts = {id(part) for node in joined for part in node.values}
+    docs = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    found = []
+    for node in nodes:
         if isinstance(node, ast.JoinedStr):
             pieces = [p.value if isinstance(p, ast.Constant) else "{}" for p in node.values]
-            yield node.lineno, "".join(map(str, pieces))
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            wanted = docstrings or id(node) not in docs
-            if wanted and id(node) not in parts and " " in node.value.strip():
-                yield node.lineno, node.value
+            found.append(Literal(node.lineno, "".join(map(str, pieces)), docstring=False))
+        elif (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and id(node) not in parts
+            and " " in node.value.strip()
+        ):
+            found.append(Literal(node.lineno, node.value, id(node) in docs))
+    return tuple(found)
 
 
 def prose(path: Path) -> Iterator[tuple[int, str]]:
     """Yield line and text of what a user, or a reader of the code, reads in a file."""
+    if path.suffix == ".py":
+        yield from ((each.line, each.text) for each in literals(path))
+        return
     text = path.read_text(encoding="utf-8")
     name = path.relative_to(ROOT).as_posix()
-    if path.suffix == ".py":
-        yield from literals(ast.parse(text))
-        return
     if path.suffix == ".ipynb":
         for cell in json.loads(text)["cells"]:
             yield from enumerate(cell["source"], 1)
@@ -235,8 +246,8 @@ def test_numbers_agree_with_their_nouns() -> None:
         text: f"{path.relative_to(ROOT)}:{line}: {text}"
         for path in sorted(ROOT.glob("deltaproto/**/*.py"))
         if path.relative_to(ROOT).parts[1] != "certification"
-        for line, text in literals(ast.parse(path.read_text(encoding="utf-8")), docstrings=False)
-        if PLURAL.search(text)
+        for line, text, docstring in literals(path)
+        if not docstring and PLURAL.search(text)
     }
     assert [place for text, place in found.items() if text not in NEVER_ONE] == [], "use counted()"
     assert NEVER_ONE - found.keys() == set(), "remove these"
@@ -256,11 +267,10 @@ def test_no_sentence_has_two_spaces() -> None:
         for line, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
     ]
     for path in ROOT.glob("deltaproto/**/*.py"):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
         texts += [
             (path, line, text)
-            for line, text in literals(tree, docstrings=False)
-            if "\n" not in text and text not in COLUMNS
+            for line, text, docstring in literals(path)
+            if not docstring and "\n" not in text and text not in COLUMNS
         ]
     wrong = [f"{path}:{line}: {text}" for path, line, text in texts if TWO_SPACES.search(text)]
     assert wrong == []

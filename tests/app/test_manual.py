@@ -43,6 +43,7 @@ def test_the_blocks_of_the_manual_run_one_after_the_other() -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.rotating
 def test_the_blocks_with_spark_run_as_printed(spark: Any) -> None:
     names: dict[str, Any] = {}
     first, *_ = BLOCKS

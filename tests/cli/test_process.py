@@ -21,6 +21,8 @@ from deltaproto.cli.main import main
 from tests.conftest import Ran
 from tests.support.logs import Log, metadata, protocol
 
+pytestmark = pytest.mark.rotating
+
 Process = Callable[..., "subprocess.CompletedProcess[str]"]
 Cli = Callable[..., Ran]
 ESCAPE = "\x1b"

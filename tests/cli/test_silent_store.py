@@ -20,7 +20,7 @@ from tests.support.logs import Log, add, commit_info, metadata, protocol
 from tests.support.proxy import Exchange, Proxy, proxy
 from tests.support.unity_server import Reply, unity_server
 
-pytestmark = pytest.mark.storage
+pytestmark = [pytest.mark.storage, pytest.mark.rotating]
 
 
 @pytest.mark.parametrize(

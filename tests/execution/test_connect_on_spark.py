@@ -23,7 +23,7 @@ from tests.support.connect_server import ConnectServer, outside
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.rotating]
 ROOT = Path(__file__).parents[2]
 (ROW_TRACKING,) = (each for each in SCENARIOS if each.name == "row-tracking")
 

@@ -20,7 +20,7 @@ from tests.planning.random_requests import STORE, store
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.rotating]
 Cli = Callable[..., Ran]
 POLICIES = {
     "limited": """

@@ -69,6 +69,8 @@ if TYPE_CHECKING:
 
     from tests.support.connect_server import ConnectServer
 
+pytestmark = pytest.mark.rotating
+
 Cli = Callable[..., Ran]
 
 

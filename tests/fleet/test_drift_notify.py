@@ -14,6 +14,8 @@ import pytest
 from tests.conftest import Ran
 from tests.support.logs import Log, commit_info, metadata, protocol
 
+pytestmark = pytest.mark.rotating
+
 Cli = Callable[..., Ran]
 VECTORS = ["deletionVectors"]
 SECRET = "T000/B000/XXXXSECRET"

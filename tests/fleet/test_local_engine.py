@@ -23,6 +23,8 @@ from deltaproto.fleet.scan_table import ReadSettings, TableScanner
 from deltaproto.fleet.unchanged import LastScan
 from tests.fleet.fleets import make_fleet, two_folders
 
+pytestmark = pytest.mark.rotating
+
 SETTINGS = ReadSettings("s", {})
 
 

@@ -23,6 +23,8 @@ from tests.conftest import Ran
 from tests.fleet.test_scan_catalogs import make
 from tests.support.unity_server import UnityServer, refused
 
+pytestmark = pytest.mark.rotating
+
 Cli = Callable[..., Ran]
 ALL = ["main.hr.t", "main.more.s", "main.more.t"]
 

@@ -34,6 +34,8 @@ from tests.support.lakes import Lake, trust
 from tests.support.logs import Log, add, commit_info, metadata, protocol
 from tests.support.unity_server import UnityServer, refused
 
+pytestmark = pytest.mark.rotating
+
 Cli = Callable[..., Ran]
 UC = "uc://h"
 ROW_SCHEMA = {

@@ -27,6 +27,8 @@ from tests.support.logs import Log, add, commit_info, metadata, protocol
 from tests.support.unity_server import Reply, UnityServer, refused, unity_server
 from tests.tables.log.test_ratified import MANAGED, stage
 
+pytestmark = pytest.mark.rotating
+
 Cli = Callable[..., Ran]
 TOKEN = "unmistakable-token-of-unity"
 VECTORS = ["deletionVectors"]

@@ -24,6 +24,8 @@ from tests.fleet.test_scan_catalogs import make, rows
 from tests.support import contract
 from tests.support.unity_server import UnityServer
 
+pytestmark = pytest.mark.rotating
+
 Cli = Callable[..., Ran]
 
 

@@ -2,7 +2,7 @@
 
 `--spark-results` chooses where the results of tests with the fixture `delta_spark` come from:
 
-- `replay` (default): the committed recordings; `--live-sample` runs a twentieth of the tests live
+- `replay` (default): the committed recordings; `--live-sample` runs a fortieth of the tests live
   and compares what Spark does with their recordings. It also leaves out four fifths of the tests
   that are marked `rotating`.
 - `verify`: live; what is recorded must equal the committed recordings. `--without-sample` leaves
@@ -173,7 +173,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--live-sample",
         default="none",
         metavar="commit|1..10|none",
-        help="with replay: the twentieth of the recorded tests that runs live",
+        help="with replay: the fortieth of the recorded tests that runs live",
     )
     group.addoption(
         "--without-sample",

@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
-SAMPLES = 20
+SAMPLES = 40
 ROTATIONS = 5
 TURNS = 4
 _ROOT = Path(__file__).parents[2]
 
 
 class Sample(NamedTuple):
-    """A twentieth of the recorded tests, and a fifth of the rotating ones."""
+    """A fortieth of the recorded tests, and a fifth of the rotating ones."""
 
     number: int
-    """0 to 19"""
+    """0 to 39"""
     reason: str
 
     def holds(self, name: str) -> bool:
@@ -49,7 +49,7 @@ class Sample(NamedTuple):
 
 
 def parse_sample(text: str) -> Sample | None:
-    """Return the sample for `commit`, a number from 1 to 20, or None for `none`.
+    """Return the sample for `commit`, a number from 1 to 40, or None for `none`.
 
     Raises:
         ValueError: for other text.
@@ -65,7 +65,7 @@ def parse_sample(text: str) -> Sample | None:
 
 
 def _of_commit() -> Sample:
-    """The sample of HEAD: any twenty commits in a row cover every test.
+    """The sample of HEAD: any forty commits in a row cover every test.
 
     The number of commits decides; in a shallow clone, which does not have it, the hash.
     """

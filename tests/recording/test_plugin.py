@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.recording import files
-from tests.recording.sample import Sample
+from tests.recording.sample import SAMPLES, Sample
 
 ROOT = Path(__file__).parents[2]
 SPARK = """
@@ -157,10 +157,10 @@ def test_a_live_run_verifies_the_recordings(project: Project) -> None:
 
 def test_the_live_sample_is_verified_and_named(project: Project) -> None:
     names = ("test_it.py::test_two_commits", "test_it.py::test_another")
-    live = {number for number in range(20) if any(Sample(number, "").holds(n) for n in names)}
-    for number in (min(live), min(set(range(20)) - live)):
+    live = {number for number in range(SAMPLES) if any(Sample(number, "").holds(n) for n in names)}
+    for number in (min(live), min(set(range(SAMPLES)) - live)):
         code, output = project.run("--live-sample", str(number + 1), spark="b ")
-        assert f"live sample {number + 1} of 20, rotating" in output
+        assert f"live sample {number + 1} of {SAMPLES}, rotating" in output
         assert code == (number in live)
         assert ("Spark's results are not as recorded" in output) is bool(code)
 
@@ -191,9 +191,9 @@ def test_a_second_run_leaves_out_what_the_sample_has_run(project: Project) -> No
     project.tests.write_text("\n".join((imports, TESTS, row, slow, drawn)))
     recorded = [f"test_it.py::{name}" for name in ("test_two_commits", "test_another")]
     rows = [f"test_it.py::test_it[{row}]" for row in range(30)]
-    held = {number for number in range(20) if any(map(Sample(number, "").holds, recorded))}
-    turns = {number for number in range(20) if Sample(number, "").holds_in_turn(recorded[0])}
-    for number in (min(held), min({*range(20)} - held), min(turns - held)):
+    held = {number for number in range(SAMPLES) if any(map(Sample(number, "").holds, recorded))}
+    turns = {number for number in range(SAMPLES) if Sample(number, "").holds_in_turn(recorded[0])}
+    for number in (min(held), min({*range(SAMPLES)} - held), min(turns - held)):
         sample = Sample(number, "")
         turn = filter(sample.holds_in_turn, recorded)
         live = [each for each in turn if not sample.holds(each)]
@@ -202,7 +202,7 @@ def test_a_second_run_leaves_out_what_the_sample_has_run(project: Project) -> No
         code, output = project.run(*words, spark="a ")
         assert code == 0
         assert f"{34 - out} passed, {out} deselected" in output
-        assert (f"without live sample {number + 1} of 20" in output) is bool(live)
+        assert (f"without live sample {number + 1} of {SAMPLES}" in output) is bool(live)
 
 
 def test_a_heavy_module_has_its_turn_at_one_of_four_commits(project: Project) -> None:

@@ -18,7 +18,7 @@ from deltaproto.tables.catalogs.glue import GlueCatalog
 from deltaproto.tables.catalogs.interface import CatalogFailure, CatalogTable, Tally
 from tests.support.retries import FakeClock
 
-pytestmark = pytest.mark.storage
+pytestmark = [pytest.mark.storage, pytest.mark.rotating]
 REGION = "eu-west-1"
 SPARK = {"spark.sql.sources.provider": "delta"}
 
