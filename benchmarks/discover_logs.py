@@ -33,8 +33,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.pairs import ratio
 from deltaproto.fleet.seen.collect import LogOptions
-from deltaproto.fleet.seen.requests import TableMatcher
 from deltaproto.fleet.seen.run_discovery import DiscoveryRequest, run_discovery
+from deltaproto.fleet.seen.table_matcher import TableMatcher
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.render.discover import discovery_fields
 

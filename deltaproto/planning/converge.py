@@ -12,9 +12,13 @@ from itertools import product
 from typing import NamedTuple
 
 from deltaproto.caches import cache_by_identity
+from deltaproto.planning.additions import (
+    add_statements,
+    additions_by_name,
+    possible_additions,
+)
 from deltaproto.planning.assemble import assemble_plan
 from deltaproto.planning.builder import PlanBuilder, is_clustered
-from deltaproto.planning.enable import FeatureToEnable
 from deltaproto.planning.engine_support import find_engine_blockers
 from deltaproto.planning.impact import end_state_of
 from deltaproto.planning.plan import Blocked, Plan
@@ -39,7 +43,6 @@ from deltaproto.planning.search.goals import (
 )
 from deltaproto.planning.search.lowest import is_higher
 from deltaproto.planning.search.prediction import PredictedStatement
-from deltaproto.planning.search.route import raise_to_pair
 from deltaproto.planning.search.search import (
     SearchTask,
     find_nearest_goal,
@@ -56,7 +59,6 @@ from deltaproto.planning.target import (
     join_accesses,
 )
 from deltaproto.protocol import feature_catalog
-from deltaproto.protocol.feature_catalog import FEATURE_PREFIX
 
 _PROTECTIVE = frozenset({"appendOnly", "checkConstraints"})
 """features that protect rows: they are disabled only if the policy forbids them"""
@@ -143,7 +145,7 @@ def _cheapest(inputs: PlanInput, wanted: Requirements, target: Target) -> _Route
     """Return the cheapest route to all of `wanted`; without any, the first reasons."""
     # Several orders drop features from the same table.
     drop = cache_by_identity(_KEPT_DROPS)(partial(_drop, inputs, wanted, target))
-    plain, *with_pairs = _additions(wanted, target.kept)
+    plain, *with_pairs = possible_additions(wanted, target.kept)
     routes, reasons = _try_orders(inputs, wanted, target, plain, drop)
     enabling = best = min(routes, key=_rank, default=None)
     for additions in with_pairs:
@@ -152,7 +154,7 @@ def _cheapest(inputs: PlanInput, wanted: Requirements, target: Target) -> _Route
     if best is not None and best is enabling:
         return best
     # Enabling costs more, or contradicts something. A pair may add more than is required.
-    by_name = _by_name(inputs.table, wanted, plain)
+    by_name = additions_by_name(inputs.table, wanted, plain)
     named = _try_orders(inputs, wanted, target, by_name, drop)[0] if by_name else []
     if best is not None:
         named = [route for route in named if _is_as_good(route, best)]
@@ -204,36 +206,6 @@ def _try_orders(
     return routes, reasons
 
 
-def _additions(wanted: Requirements, kept: Requirements) -> Iterator[tuple[Requirements, ...]]:
-    """Yield the requirements that other statements than drops meet, in the order of the statements.
-
-    Drops may lower the versions too far, so the table's current versions are included. A legacy
-    pair may imply features that would need feature lists by themselves.
-    """
-    every = (
-        Requirements(features=wanted.features, properties=wanted.properties),
-        Requirements(at_least=each_version(max, wanted.at_least, kept.at_least)),
-        Requirements(cluster_by=wanted.cluster_by),
-    )
-    parts = tuple(part for part in every if part != Requirements())
-    yield parts
-    needed = wanted.features | feature_catalog.features_enabled_by(wanted.properties)
-    for pair in feature_catalog.LEGACY_PAIRS:
-        lower = pair[0] <= wanted.at_most[0] and pair[1] <= wanted.at_most[1]
-        implied = needed & feature_catalog.features_implied_by(*pair)
-        if lower and implied:
-            yield (Requirements(features=implied, at_least=pair), *parts)
-
-
-def _by_name(
-    table: Table, wanted: Requirements, plain: Sequence[Requirements]
-) -> tuple[Requirements, ...]:
-    """Return the additions, with required features supported but not enabled."""
-    lacking = feature_catalog.with_required_features(wanted.features) - table.protocol.supported
-    named = {f"{FEATURE_PREFIX}{name}": "supported" for name in sorted(lacking)}
-    return (Requirements(properties=named), *plain) if named else ()
-
-
 def _try_order(
     inputs: PlanInput,
     wanted: Requirements,
@@ -255,7 +227,7 @@ def _try_order(
     if settled:
         start.add(UnsetProperties(settling_keys(start.table)))
     # Below a ceiling, versions that are lower than the table's can replace its feature lists.
-    before = _add(start, early, lower=wanted.at_most != (3, 7))
+    before = add_statements(start, early, lower=wanted.at_most != (3, 7))
     if before.blocked:
         return lambda: tuple(before.blocked)
     raises_first = any(part.at_least != (1, 1) for part in early)
@@ -274,7 +246,7 @@ def _try_order(
     after = PlanBuilder(inputs, dropped[-1].outcome.table if dropped else before.table)
     # The first addition may fit into the last of these statements.
     after.predictions += dropped
-    _add(after, late)
+    add_statements(after, late)
     if after.blocked:
         return lambda: tuple(after.blocked)
     predictions = (*before.predictions, *after.predictions)
@@ -284,27 +256,6 @@ def _try_order(
     notes = tuple(dict.fromkeys((*before.notes, *after.notes)))
     cost = compute_cost(predictions, inputs.engine, inputs.files)
     return _Route(predictions, notes, cost, after.table, raises_first)
-
-
-def _add(
-    builder: PlanBuilder, additions: Iterable[Requirements], *, lower: bool = False
-) -> PlanBuilder:
-    """Add the statements for these requirements; `lower`: set versions below the table's, too."""
-    for part in additions:
-        lacking = part.features - builder.table.protocol.supported
-        # A table with feature lists gets the features of a legacy pair below its versions, too.
-        implied = lacking & feature_catalog.features_implied_by(*part.at_least)
-        if implied or is_higher(builder.table.protocol.versions, part.at_least):
-            builder.raise_versions(part.at_least, together=True)
-        elif lower and part.at_least != (1, 1):
-            builder.add(raise_to_pair(part.at_least), together=True)
-        for name in sorted(lacking - implied):
-            builder.enable(FeatureToEnable(name))
-        if part.properties:
-            builder.add(SetProperties(part.properties), together=True)
-        if part.cluster_by is not None:
-            builder.cluster_by(part.cluster_by)
-    return builder
 
 
 def _drop(

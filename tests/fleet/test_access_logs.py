@@ -32,7 +32,8 @@ from deltaproto.fleet.seen.log_files import (
 from deltaproto.fleet.seen.log_formats import LogFormat, Place, Request, RequestKind, Store
 from deltaproto.fleet.seen.log_records import parse_time
 from deltaproto.fleet.seen.read_traces import ReadTraces
-from deltaproto.fleet.seen.requests import LogCounts, TableMatcher, add_access_log
+from deltaproto.fleet.seen.requests import LogCounts, add_access_log
+from deltaproto.fleet.seen.table_matcher import TableMatcher
 from deltaproto.fleet.seen.uses import SeenUses
 from deltaproto.render.discover import notices
 from tests.conftest import Ran

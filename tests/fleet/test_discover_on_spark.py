@@ -38,15 +38,10 @@ from deltaproto.fleet.seen.log_files import (
 )
 from deltaproto.fleet.seen.log_formats import Place, Request, RequestKind, Store
 from deltaproto.fleet.seen.read_traces import ReadTraces
-from deltaproto.fleet.seen.requests import (
-    FileToCount,
-    LogCounter,
-    TableMatcher,
-    add_access_log,
-    count_here,
-)
+from deltaproto.fleet.seen.requests import FileToCount, LogCounter, add_access_log, count_here
 from deltaproto.fleet.seen.spark_discovery import SparkLogReader
 from deltaproto.fleet.seen.system_tables import find_system_table
+from deltaproto.fleet.seen.table_matcher import TableMatcher
 from deltaproto.fleet.seen.table_tasks import (
     read_in_processes,
     read_in_tasks,

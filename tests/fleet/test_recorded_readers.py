@@ -10,7 +10,8 @@ import pytest
 
 from deltaproto.clients.catalog import shipped_client_ids
 from deltaproto.fleet.seen.read_traces import ReadTraces
-from deltaproto.fleet.seen.requests import TableMatcher, add_access_log
+from deltaproto.fleet.seen.requests import add_access_log
+from deltaproto.fleet.seen.table_matcher import TableMatcher
 from deltaproto.fleet.seen.uses import SeenUses
 from tests.fleet.test_access_logs import s3_line
 

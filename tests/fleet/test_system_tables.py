@@ -16,8 +16,9 @@ from deltalake import DeltaTable, write_deltalake
 
 from deltaproto.errors import TableError
 from deltaproto.fleet.seen.read_traces import ReadTraces
-from deltaproto.fleet.seen.requests import LogCounts, TableMatcher, add_access_log
+from deltaproto.fleet.seen.requests import LogCounts, add_access_log
 from deltaproto.fleet.seen.system_tables import parse_system_row
+from deltaproto.fleet.seen.table_matcher import TableMatcher
 from deltaproto.fleet.seen.uses import SeenUses
 from deltaproto.protocol.table_state import SparkSettings
 from tests.conftest import Ran

@@ -11,7 +11,7 @@ import pytest
 
 from deltaproto.fleet.seen.log_formats import Place, Request, RequestKind, Store
 from deltaproto.fleet.seen.read_traces import ReadTraces
-from deltaproto.fleet.seen.requests import TableMatcher
+from deltaproto.fleet.seen.table_matcher import TableMatcher
 from deltaproto.fleet.seen.wrong_readers import find_candidates, find_wrong_readers
 from deltaproto.location import locate
 from deltaproto.policy.finding import Finding, Severity

@@ -14,12 +14,8 @@ from deltaproto.fleet.seen.data_files import FilesRead, add_data_files
 from deltaproto.fleet.seen.find_logs import FailedTable, FoundLog
 from deltaproto.fleet.seen.log_files import CountedFile
 from deltaproto.fleet.seen.read_traces import ReadTraces
-from deltaproto.fleet.seen.requests import (
-    CountFiles,
-    TableMatcher,
-    add_access_log,
-    count_here,
-)
+from deltaproto.fleet.seen.requests import CountFiles, add_access_log, count_here
+from deltaproto.fleet.seen.table_matcher import TableMatcher
 from deltaproto.fleet.seen.uses import PrincipalKind, SeenUses
 from deltaproto.fleet.seen.wrong_readers import find_candidates, find_wrong_readers
 from deltaproto.interrupts import reader_pool, wait_for

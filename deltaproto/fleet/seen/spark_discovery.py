@@ -19,8 +19,9 @@ from deltaproto.errors import DeltaprotoError, TableError, UsageError
 from deltaproto.fleet.seen.collect import LogOptions, TableUses
 from deltaproto.fleet.seen.find_logs import FailedTable, FoundLog
 from deltaproto.fleet.seen.log_files import LogFile, RowsQuery, Span, has_plain_lines
-from deltaproto.fleet.seen.requests import FileToCount, LogCounter, TableMatcher
+from deltaproto.fleet.seen.requests import FileToCount, LogCounter
 from deltaproto.fleet.seen.system_tables import SystemTable
+from deltaproto.fleet.seen.table_matcher import TableMatcher
 from deltaproto.fleet.seen.table_tasks import JOB, dump_result, load_result, read_in_tasks
 from deltaproto.fleet.spark_engine import find_cause
 from deltaproto.redaction import Redactor
