@@ -69,7 +69,7 @@ class RowsBuilder:
             catalog: the values of `CATALOG_COLUMNS`.
         """
         counts = len(evaluation.features), len(evaluation.findings)
-        metadata, commit = state.metadata, state.last_commit
+        metadata, commit = state.metadata, state.last_commit or {}
         values = (
             state.location,
             state.table,

@@ -165,7 +165,7 @@ def _inspection_warnings(inspection: Inspection) -> Iterator[str]:
 
 def _clock_warnings(inspection: Inspection, now: float) -> Iterator[str]:
     """Warn about a newest commit from the future: waits are computed from this clock."""
-    stamp = inspection.state.last_commit.get("inCommitTimestamp")
+    stamp = (inspection.state.last_commit or {}).get("inCommitTimestamp")
     if not isinstance(stamp, int) or stamp <= now * 1000 + _CLOCK_SKEW_MS:
         return
     hours = (stamp - now * 1000) / _HOUR_MS

@@ -48,7 +48,7 @@ def find_engine_blockers(inputs: PlanInput) -> Iterator[Blocked]:
             f"one, so {inputs.engine} refuses every write",
             f"SET TBLPROPERTIES ('{TIMESTAMPS}' = 'false'): Delta Spark raises the same error, but "
             "its commit is made; then plan again",
-            "DELTA_MISSING_COMMIT_TIMESTAMP",
+            inputs.table.unstamped,
         )
     managed = sorted(CATALOG_MANAGED & protocol.supported)
     if managed and not inputs.needs.by_name:

@@ -33,6 +33,17 @@ _HOUR_MS = 3_600_000
 _ID, _PHYSICAL = "delta.columnMapping.id", "delta.columnMapping.physicalName"
 
 
+def _timestamp_error(state: TableState) -> str:
+    """Return the error class of every write by Delta Spark, or an empty string."""
+    is_on = (state.metadata.configuration.get(TIMESTAMPS) or "").lower() == "true"
+    if not is_on or state.traces.get(Trace.COMMIT_TIMESTAMP) is not False:
+        return ""
+    # Saved states do not have the commit. A commit without commitInfo is the rarer case.
+    return (
+        "DELTA_MISSING_COMMIT_INFO" if state.last_commit == {} else "DELTA_MISSING_COMMIT_TIMESTAMP"
+    )
+
+
 def table_from_state(state: TableState) -> Table:
     """Return the planner's view of a table; facts that the reader lacks stay unknown."""
     metadata, traces = state.metadata, state.traces
@@ -52,8 +63,7 @@ def table_from_state(state: TableState) -> Table:
         protected_versions=_count_protected_versions(metadata.configuration, state.version),
         to_checkpoint=commits_until_checkpoint(metadata.configuration, state.version),
         domains=None if state.domains is None else tuple(sorted(state.domains)),
-        unstamped=traces.get(Trace.COMMIT_TIMESTAMP) is False
-        and (metadata.configuration.get(TIMESTAMPS) or "").lower() == "true",
+        unstamped=_timestamp_error(state),
         delta_rs_files=traces.get(Trace.DELTA_RS_FILES) is True,
         bounds=state.bounds,
     )

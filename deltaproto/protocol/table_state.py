@@ -77,8 +77,8 @@ class TableState(NamedTuple):
     clustering_columns: tuple[str, ...] | None = None
     traces: Mapping[Trace, bool] = _NOTHING
     notes: tuple[Note, ...] = ()
-    last_commit: Mapping[str, Any] = _NOTHING
-    """commitInfo of this version as stored; empty if not read or missing"""
+    last_commit: Mapping[str, Any] | None = None
+    """commitInfo of this version as stored; empty if the commit has none; None: not read"""
     changes: Callable[[], tuple[ProtocolChange, ...]] | None = None
     confirmed: bool = False
     """True if the catalog that manages the table confirmed that this is its newest version"""

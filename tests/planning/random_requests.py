@@ -60,7 +60,7 @@ def store(path: str, line: str) -> None:
 
 def _commit_info(state: TableState) -> dict[str, object]:
     info: dict[str, object] = {"timestamp": 1795000000000, "operation": "SET TBLPROPERTIES"}
-    stamp = state.last_commit.get("inCommitTimestamp")
+    stamp = (state.last_commit or {}).get("inCommitTimestamp")
     if isinstance(stamp, int):
         info = {"inCommitTimestamp": stamp + 1, **info}
     return {**info, "operationParameters": {}}

@@ -90,12 +90,12 @@ def write_commit(
     protocol: Mapping[str, Any],
     properties: Mapping[str, str],
     *columns: dict[str, Any],
-    info: Mapping[str, Any] = MappingProxyType({}),
+    info: Mapping[str, Any] | None = MappingProxyType({}),
 ) -> str:
     """Write the first commit of a table without rows. Return the table's path.
 
     Args:
-        info: more members of its commitInfo.
+        info: more members of its commitInfo; None: it has no commitInfo.
     """
     metadata = {
         "id": id_,
@@ -105,8 +105,10 @@ def write_commit(
         "configuration": properties,
         "createdTime": CREATED,
     }
-    commit_info = {**info, "timestamp": CREATED, "operation": "CREATE TABLE"}
-    actions = ({"commitInfo": commit_info}, {"protocol": protocol}, {"metaData": metadata})
+    actions: list[dict[str, Any]] = [{"protocol": protocol}, {"metaData": metadata}]
+    if info is not None:
+        commit_info = {**info, "timestamp": CREATED, "operation": "CREATE TABLE"}
+        actions.insert(0, {"commitInfo": commit_info})
     log = path / "_delta_log"
     log.mkdir(parents=True)
     lines = "".join(json.dumps(action) + "\n" for action in actions)

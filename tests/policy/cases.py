@@ -448,6 +448,7 @@ CASES: tuple[Case, ...] = (
     case("empty-lists", protocol(3, 7, [], []), metadata(), finds={("DP107", None)}),
     case(
         "reader-3-for-a-writer-feature",
+        commit_info(inCommitTimestamp=1),
         protocol(3, 7, [], ["inCommitTimestamp"]),
         metadata({"delta.enableInCommitTimestamps": "true"}),
         finds={("DP107", None)},
@@ -503,12 +504,14 @@ CASES: tuple[Case, ...] = (
     # DP112 catalog-managed
     case(
         "managed-by-a-catalog",
+        commit_info(inCommitTimestamp=1),
         listed("inCommitTimestamp", readers=("catalogManaged", "vacuumProtocolCheck")),
         metadata({"delta.enableInCommitTimestamps": "true"}),
         finds={("DP112", "catalogManaged")},
     ),
     case(
         "what-a-catalog-requires-alone",
+        commit_info(inCommitTimestamp=1),
         listed("inCommitTimestamp", readers=("vacuumProtocolCheck",)),
         metadata({"delta.enableInCommitTimestamps": "true"}),
     ),
@@ -800,6 +803,16 @@ CASES: tuple[Case, ...] = (
         commit_info(inCommitTimestamp=None),
         protocol(1, 7, None, ["inCommitTimestamp"]),
         metadata({"delta.enableInCommitTimestamps": "true"}),
+        finds={("DP147", "inCommitTimestamp")},
+    ),
+    commits(
+        "a-commit-without-any-information",
+        [
+            commit_info(inCommitTimestamp=1),
+            protocol(1, 7, None, ["inCommitTimestamp"]),
+            metadata({"delta.enableInCommitTimestamps": "true"}),
+        ],
+        [add()],
         finds={("DP147", "inCommitTimestamp")},
     ),
     commits(

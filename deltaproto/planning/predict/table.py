@@ -121,8 +121,10 @@ class Table(NamedTuple):
     """True if certainly every live file has a deletion vector"""
     absolute_rewritten: bool = False
     """True if the plan itself rewrote every file that had an absolute path"""
-    unstamped: bool = False
-    """True if in-commit timestamps are enabled, and the newest commit has none"""
+    unstamped: str = ""
+    """the error class of every write by Delta Spark if in-commit timestamps are enabled and the
+    newest commit has none; empty: it has one, or none is needed
+    """
     unmapped: bool = False
     """True if column mapping is enabled, and a column has no id or no physical name"""
     untracked: bool | None = False

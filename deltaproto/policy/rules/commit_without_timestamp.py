@@ -2,14 +2,15 @@
 
 ## What it does
 Reports tables with `delta.enableInCommitTimestamps = true` whose newest commit has no
-`inCommitTimestamp`.
+`inCommitTimestamp`, or no commitInfo at all.
 
 ## Why it breaks
 The timestamp of a new commit must be later than that of the commit before it. A writer that does
 not support inCommitTimestamp, and commits nevertheless, leaves the table without one.
 
 ## Who breaks
-Delta Spark refuses every write and every ALTER TABLE: DELTA_MISSING_COMMIT_TIMESTAMP. Reads work.
+Delta Spark refuses every write and every ALTER TABLE: DELTA_MISSING_COMMIT_TIMESTAMP, or
+DELTA_MISSING_COMMIT_INFO if the newest commit has no commitInfo either. Reads work.
 
 ## How to fix
 Disable in-commit timestamps: `ALTER TABLE … SET TBLPROPERTIES ('delta.enableInCommitTimestamps' =

@@ -139,7 +139,7 @@ class LogReader:
                 version,
                 protocol,
             )
-        if self._every_commit and not snapshot.commit_info:
+        if self._every_commit and snapshot.commit_info is None:
             snapshot.commit_info = _read_commit_info(store, listing, version)
         traces.update(_cheap_traces(listing, version, snapshot))
         # A checksum with information on every file is sufficient for a scan.
@@ -222,11 +222,14 @@ def _knows_domains(snapshot: Snapshot) -> bool:
     return snapshot.complete
 
 
-def _read_commit_info(store: LogStore, listing: LogListing, version: int) -> dict[str, Any]:
-    """Return the commitInfo of the version's commit, which a checkpoint does not contain."""
+def _read_commit_info(store: LogStore, listing: LogListing, version: int) -> dict[str, Any] | None:
+    """Return the commitInfo of the version's commit, which a checkpoint does not contain.
+
+    None if the commit is missing or damaged.
+    """
     name = listing.commits.get(version)
     if name is None:
-        return {}
+        return None
     try:
         with store.open(name) as file:
             return commit_info(read_actions(name, file))
@@ -234,12 +237,12 @@ def _read_commit_info(store: LogStore, listing: LogListing, version: int) -> dic
         if error.code is not ErrorCode.CORRUPT_LOG:
             raise
         # The checkpoint has the state; rules on the log report the damage.
-        return {}
+        return None
 
 
 def _cheap_traces(listing: LogListing, version: int, snapshot: Snapshot) -> dict[Trace, bool]:
     traces: dict[Trace, bool] = {}
-    if snapshot.commit_info:
+    if snapshot.commit_info is not None:
         stamp = snapshot.commit_info.get("inCommitTimestamp")
         traces[Trace.COMMIT_TIMESTAMP] = isinstance(stamp, int)
     if snapshot.complete:

@@ -48,7 +48,8 @@ class Snapshot:
         """versions of the commits that set `protocol` and `metadata`; missing if an older commit or
         checkpoint did
         """
-        self.commit_info: dict[str, Any] = {}
+        self.commit_info: dict[str, Any] | None = None
+        """commitInfo of the newest commit; empty if it has none; None: not read"""
         self.notes: list[Note] = []
         self.layout = LayoutEvidence()
         """layout evidence from the commits that were read"""
