@@ -13,7 +13,6 @@ from enum import Enum
 from typing import NamedTuple
 
 from deltaproto.planning.ddl.expressions import ResolvedExpression, resolve_expression
-from deltaproto.planning.ddl.functions import AGGREGATES, GENERATORS, NON_DETERMINISTIC
 from deltaproto.planning.ddl.operators import (
     BOOLEAN,
     VOID,
@@ -27,6 +26,7 @@ from deltaproto.planning.predict.outcome import Refusal
 from deltaproto.planning.predict.schema import Array, Atomic, Column, Map, Struct, Type
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.predict.type_widening import decimal_parts
+from deltaproto.sql.functions import AGGREGATES, GENERATORS, NON_DETERMINISTIC
 
 UNRESOLVED = (
     "some expressions of this statement could not be resolved against the table's columns: "
