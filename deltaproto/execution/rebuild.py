@@ -16,6 +16,7 @@ from deltaproto.planning.advice import is_same_table
 from deltaproto.planning.ddl.parse import parse_script
 from deltaproto.planning.ddl.user_statement import AddConstraint, ClusterByPaths, UserStatement
 from deltaproto.planning.plan import Plan, Step
+from deltaproto.planning.predict.schema import quoted_path
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.search.cost import Files, permanent_losses
 from deltaproto.planning.search.prediction import PredictedStatement, predict_statement
@@ -243,7 +244,7 @@ def _to_planner_statement(statement: Statement, step: Step) -> Statement:
         return statement
     if not isinstance(statement.effect, ClusterByPaths):
         return statement
-    return ClusterBy(tuple(".".join(path) for path in statement.effect.paths))
+    return ClusterBy(tuple(map(quoted_path, statement.effect.paths)))
 
 
 def _find_unrequested_statement(

@@ -158,6 +158,7 @@ def test_a_step_with_another_effect_than_its_plan_says_is_refused(
         DropConstraint("we`ird; --"),
         ClusterBy(()),
         ClusterBy(("a b", "c.d`e")),
+        ClusterBy(("`c.d`", "e.`f``.g`")),
         Purge(),
     ],
     ids=lambda statement: statement.sql("t"),
