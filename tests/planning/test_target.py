@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deltaproto.caches import BoundedCache
 from deltaproto.clients.model import Access
 from deltaproto.planning.builder import is_clustered
 from deltaproto.planning.converge import plan_target
@@ -402,6 +403,8 @@ def test_no_statement_is_predicted_twice_for_one_table(monkeypatch: pytest.Monke
 
     predict = prediction._predict
     monkeypatch.setattr(prediction, "_predict", record)
+    # A cache that is full is emptied.
+    monkeypatch.setattr(prediction, "_predictions", BoundedCache(512))
     wanted = WITHOUT.merged_with(Requirements(properties={"delta.enableChangeDataFeed": "true"}))
     plan = plan_target(VECTORS._replace(table=VECTORS.table.with_properties({})), Target(wanted))
     assert plan.unmet == ()
