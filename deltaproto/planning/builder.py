@@ -179,14 +179,33 @@ class PlanBuilder:
             )
 
     def cluster_by(self, columns: tuple[str, ...]) -> None:
-        """Cluster by these columns, or by none, instead of what the last statement clusters by."""
-        for last in () if self.blocked else self.predictions[-1:]:
-            statement = last.statement
-            if isinstance(statement, ClusterBy) and id(statement) not in self.parsed_by_id:
-                self.predictions.pop()
-                self.table = last.before
+        """Cluster by these columns, or by none, instead of what the plan last clusters by."""
+        statement = ClusterBy(columns)
+        later = [] if self.blocked else self._replace_clustering(statement)
         if not is_clustered(self.table, columns):
-            self.add(ClusterBy(columns))
+            self.add(statement)
+        for each in later:
+            outcome = predict_statement(each.statement, self.table, self._engine)
+            self.predictions.append(PredictedStatement(each.statement, self.table, outcome))
+            self.table = outcome.table
+
+    def _replace_clustering(self, statement: ClusterBy) -> list[PredictedStatement]:
+        """Remove the last statement that clusters, if the other one can replace it.
+
+        Return the statements after it, which are removed, too.
+        """
+        for number in reversed(range(len(self.predictions))):
+            last, before, _ = self.predictions[number]
+            if not isinstance(last, ClusterBy) or id(last) in self.parsed_by_id:
+                continue
+            later = self.predictions[number + 1 :]
+            refusal = predict_statement(statement, before, self._engine).refusal
+            if later and (refusal is not None or not last.columns):
+                break
+            del self.predictions[number:]
+            self.table = before
+            return later
+        return []
 
     def set_isolation(self, level: str) -> None:
         """`--isolation LEVEL`."""

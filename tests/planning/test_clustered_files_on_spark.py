@@ -12,7 +12,7 @@ import pytest
 
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.impact import end_state_of
-from deltaproto.planning.search.goals import requirements_after
+from deltaproto.planning.search.goals import HistoryChoice, requirements_after
 from tests.planning import log_files
 from tests.planning.oracle import agree, execute, look, planned, predict
 from tests.planning.random_tables import Place
@@ -129,4 +129,34 @@ def test_a_plan_drops_the_feature_while_the_table_is_not_clustered(
     assert after.table.protocol == plan.protocol_after
     assert after.table.vectors is False
     assert after.table.clustering == ("id",)
+    assert count(delta_spark, path) == rows
+
+
+MAPPED = (
+    _CREATE.format("'delta.columnMapping.mode' = 'name'"),
+    _ROWS,
+    "optimize {t}",
+    "alter table {t} rename column x to y",
+)
+
+
+@pytest.mark.parametrize(
+    ("statements", "feature"),
+    [(VECTORS, "deletionVectors"), (WIDENED, "typeWidening"), (MAPPED, "columnMapping")],
+)
+def test_the_table_is_clustered_again_before_the_wait(
+    statements: Sequence[str], feature: str, delta_spark: DeltaSpark, tmp_path: Path
+) -> None:
+    path = made(delta_spark, tmp_path / "t", statements)
+    rows = count(delta_spark, path)
+    given = planned(path)
+    asked = DowngradeRequest(drop=(feature,), history=HistoryChoice.TRUNCATE)
+    plan = plan_downgrade(given, asked)
+    drop = f"ALTER TABLE {given.sql} DROP FEATURE `{feature}` TRUNCATE HISTORY"
+    around = (UNCLUSTER.format(t=given.sql), drop, CLUSTER.format(t=given.sql))
+    assert [step.sql for step in plan.steps] == [*around, None, drop]
+    assert [*carry_out(delta_spark, Place(path, path), plan.steps, given)] == []
+    after = planned(path)
+    assert after.table.protocol == plan.protocol_after
+    assert (after.table.vectors, after.table.clustering) == (False, ("id",))
     assert count(delta_spark, path) == rows

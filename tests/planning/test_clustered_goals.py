@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deltaproto.execution.goal_limits import find_unrequested_change
+from deltaproto.planning.builder import PlanBuilder
 from deltaproto.planning.converge import plan_target
 from deltaproto.planning.downgrade import DowngradeRequest, plan_downgrade
 from deltaproto.planning.enable import FeatureToEnable
@@ -12,9 +13,12 @@ from deltaproto.planning.engine import Engine
 from deltaproto.planning.predict.schema import Atomic, Column, Struct
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.request import UpgradeRequest
+from deltaproto.planning.search.goals import HistoryChoice
 from deltaproto.planning.search.route import DropMode, DropSelection, build_route
+from deltaproto.planning.statement import ClusterBy, SetProperties, Wait
 from deltaproto.planning.target import Requirements, Target
 from deltaproto.planning.upgrade import plan_upgrade
+from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
 from tests.planning.test_search import planned_for
 
@@ -83,3 +87,49 @@ def test_a_policy_with_other_columns_needs_no_statement_for_the_old_ones(
     dropped = ["ALTER TABLE t CLUSTER BY NONE", "ALTER TABLE t DROP FEATURE `deletionVectors`"]
     last = [f"ALTER TABLE t CLUSTER BY (`{name}`)" for name in columns]
     assert [step.sql for step in plan.steps] == [*dropped, *last]
+
+
+@pytest.mark.parametrize("feature", ["columnMapping", "deletionVectors", "typeWidening"])
+@pytest.mark.parametrize("history", HistoryChoice)
+def test_a_plan_that_waits_does_not_leave_the_table_without_clustering(
+    feature: str, history: HistoryChoice
+) -> None:
+    asked = DowngradeRequest(drop=(feature,), history=history)
+    plan = plan_downgrade(planned_for(clustered("32")), asked)
+    words = [step.sql and step.sql.removeprefix("ALTER TABLE t ") for step in plan.steps]
+    around = ["CLUSTER BY NONE", words[1], "CLUSTER BY (`id`)"]
+    assert words == [*around, *((None, words[1]) if history is HistoryChoice.TRUNCATE else ())]
+    assert find_unrequested_change(plan) is None
+
+
+def test_a_removal_of_checkpoint_protection_waits_while_the_table_is_clustered() -> None:
+    choice = DropSelection(dropped=frozenset({"deletionVectors", CHECKPOINT_PROTECTION}))
+    route = build_route(clustered("32"), choice, Engine(), DropMode.FAST)
+    waits = [each for each in route if isinstance(each.statement, Wait)]
+    assert [each.before.clustering for each in waits] == [("id",)]
+    assert route[-1].outcome.table.clustering == ("id",)
+
+
+@pytest.mark.parametrize(("columns", "set_again"), [((), []), (("x",), [("x",)])])
+def test_a_policy_with_other_columns_sets_them_before_the_wait(
+    columns: tuple[str, ...], set_again: list[tuple[str, ...]]
+) -> None:
+    absent = frozenset({"deletionVectors", CHECKPOINT_PROTECTION})
+    wanted = Requirements(absent=absent, cluster_by=columns)
+    plan = plan_target(planned_for(clustered("32")), Target(wanted))
+    words = [step.sql and step.sql.removeprefix("ALTER TABLE t ") for step in plan.steps]
+    drop = "DROP FEATURE `deletionVectors` TRUNCATE HISTORY"
+    sets = [f"CLUSTER BY ({', '.join(f'`{each}`' for each in again)})" for again in set_again]
+    assert words == ["CLUSTER BY NONE", drop, *sets, None, drop]
+
+
+def test_columns_that_only_get_statistics_later_are_set_last() -> None:
+    builder = PlanBuilder(planned_for(clustered("1")._replace(clustering=())))
+    builder.cluster_by(("id",))
+    builder.set_properties({"delta.dataSkippingNumIndexedCols": "2"})
+    builder.cluster_by(("x",))
+    assert builder.blocked == []
+    assert [type(each.statement) for each in builder.predictions] == [
+        *(ClusterBy, SetProperties, ClusterBy)
+    ]
+    assert builder.table.clustering == ("x",)

@@ -126,13 +126,14 @@ def _build_in_order(
     if "checkConstraints" in choice.dropped:
         for name in table.constraints:
             builder.add(DropConstraint(name))
-    _add_drops(builder, choice, drops, v2_last=v2_last)
+    again = () if "clustering" in choice.off else clustering
+    _add_drops(builder, choice, drops, v2_last=v2_last, clustering=again)
     if choice.pair is not None:
         filled = raise_to_pair(choice.pair)
         if filled.outcome(builder.table, engine).table.protocol != builder.table.protocol:
             builder.add(filled)
-    if clustering and "clustering" not in choice.off:
-        builder.add(ClusterBy(clustering))
+    if again and not builder.table.clustering:
+        builder.add(ClusterBy(again))
     return builder.predictions
 
 
@@ -185,12 +186,18 @@ def _drop_immediately(builder: _RouteBuilder, choice: DropSelection) -> None:
 
 
 def _add_drops(
-    builder: _RouteBuilder, choice: DropSelection, drops: DropMode, *, v2_last: bool
+    builder: _RouteBuilder,
+    choice: DropSelection,
+    drops: DropMode,
+    *,
+    v2_last: bool,
+    clustering: tuple[str, ...],
 ) -> None:
     """Append the drops, each with a second call after the wait if it needs one.
 
     Args:
         v2_last: v2Checkpoint is dropped once, after everything else and its wait.
+        clustering: clustering columns to set again before the wait.
     """
     later: list[DropFeature] = []
     waits: list[Wait] = []
@@ -238,6 +245,9 @@ def _add_drops(
         if drop.feature in builder.table.hours_left
     ]
     if waits:
+        # What rewrites files is done: the calls after the wait only find old history.
+        if clustering:
+            builder.add(ClusterBy(clustering))
         builder.add(max(waits, key=lambda each: each.hours))
     for drop in later + converted:
         builder.add(drop)
