@@ -20,11 +20,11 @@ from deltaproto.execution.progress import Progress, is_finished, progress_from_c
 from deltaproto.execution.recorder import RunRecorder
 from deltaproto.execution.result import StepRecord, StepStatus
 from deltaproto.execution.verify import (
-    VECTORS_LEFT,
     StatementResult,
     StepVerdict,
     VerifiedStep,
     cross_check_with_delta_rs,
+    find_left_vectors,
     is_permission_denied,
     is_storage_full,
     verify_step,
@@ -37,7 +37,6 @@ from deltaproto.execution.waits import (
 )
 from deltaproto.identity import current_actor
 from deltaproto.planning.plan import Step
-from deltaproto.planning.statement import Action
 from deltaproto.tables.log.commits import Commit, CommitTag, commit_tag_of
 
 # Delta rounds the times that decide which history it deletes: after a refusal, retry this late.
@@ -223,9 +222,7 @@ class StepExecutor(PlanExecutor):
             verified = VerifiedStep(
                 StepVerdict.AS_PREDICTED, remarks=(f"Spark disconnected: {result.message}",)
             )
-        dropped = step.feature if step.action is Action.DROP else None
-        if observed.unlisted_vectors and dropped == "deletionVectors":
-            verified = VECTORS_LEFT
+        verified = find_left_vectors((step,), observed) or verified
         partial = progress.partial or bool(own)
         self._progress = after._replace(done=done, early=early, own={}, partial=partial)
         return verified, own

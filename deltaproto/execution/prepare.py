@@ -30,6 +30,7 @@ from deltaproto.execution.progress import (
 )
 from deltaproto.execution.run_log import SentStatement, journal_path, read_journal
 from deltaproto.execution.runner import EngineFacts, StatementRunner
+from deltaproto.execution.verify import find_left_vectors
 from deltaproto.execution.warning import ApplyWarning, build_warning, maintenance_windows_for
 from deltaproto.inspection.activity import Activity, recent_activity
 from deltaproto.inspection.facts import facts_from_inspection
@@ -308,6 +309,9 @@ def _table_gates(
     fingerprint = preflight.missing_fingerprint_gate(plan) or preflight.fingerprint_gate(
         plan, located.observed, progress, progress.started
     )
+    if (left_vectors := find_left_vectors(plan.steps, located.observed)) is not None:
+        message, hint = left_vectors.message, left_vectors.hint
+        fingerprint = GateResult("fingerprint", False, message, hint, ExitCode.FAILED)
     if whole.passed and not is_named_copy(plan):
         # Predictions are valid only for the table as the plan saw it.
         again = fingerprint.passed and not progress.started

@@ -16,6 +16,7 @@ from deltaproto.execution.replan import load_replanned
 from deltaproto.execution.rollout_file import Rollout
 from deltaproto.execution.rollout_log import Decisions, RolloutLog
 from deltaproto.execution.run_log import read_journal
+from deltaproto.execution.verify import find_left_vectors
 from deltaproto.execution.waits import SECONDS_PER_HOUR, wait_ends_at, wait_not_needed
 from deltaproto.execution.warning import maintenance_windows_for
 from deltaproto.interrupts import work_ahead
@@ -337,6 +338,9 @@ def _read_log(
 ) -> TableProgress:
     located, plan = locate_progress(planned, context, session=False), planned.plan
     progress = located.progress
+    if (left := find_left_vectors(plan.steps, located.observed)) is not None:
+        bad = TableProgress(table, RolloutStatus.READY, message=left.message, started=True)
+        return bad._replace(steps_left=max(len(plan.steps) - progress.done, 1))
     if progress.done >= len(plan.steps):
         return TableProgress(table, RolloutStatus.DONE, since=located.since)
     steps_left = len(plan.steps) - progress.done

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
 from deltaproto.errors import DeltaprotoError
-from deltaproto.execution.progress import without_features
+from deltaproto.execution.progress import TableObservation, without_features
 from deltaproto.planning.plan import Step
+from deltaproto.planning.statement import Action
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.delta_rs import DeltaRsReader
 
@@ -122,6 +123,12 @@ VECTORS_LEFT = VerifiedStep(
     hint="add deletionVectors again at once, so that readers honor them: ALTER TABLE … SET "
     "TBLPROPERTIES ('delta.feature.deletionVectors' = 'supported')",
 )
+
+
+def find_left_vectors(steps: Iterable[Step], observed: TableObservation) -> VerifiedStep | None:
+    """Return the verdict on steps that dropped deletionVectors and left some in data files."""
+    drops = any(step.action is Action.DROP and step.feature == "deletionVectors" for step in steps)
+    return VECTORS_LEFT if drops and observed.unlisted_vectors else None
 
 
 def verify_step(

@@ -24,7 +24,7 @@ from deltaproto.planning.plan import Step
 from deltaproto.policy.document import Policy
 from deltaproto.protocol.table_state import SparkSettings
 from deltaproto.redaction import Redactor
-from tests.support.logs import Log, commit_info, metadata, protocol
+from tests.support.logs import Log, add, commit_info, metadata, protocol
 
 NAMES = ["appendOnly", "deletionVectors", "invariants"]
 VECTORS = protocol(3, 7, ["deletionVectors"], NAMES)
@@ -75,6 +75,14 @@ class ScriptedEngine:
 def as_planned(engine: ScriptedEngine, step: Step, mark: str) -> StatementResult:
     engine.predicted(step, mark)
     return StatementResult(step.expects, step.expects or "")
+
+
+def leaves_vectors(engine: ScriptedEngine, step: Step, mark: str) -> StatementResult:
+    """Drop the feature, as Delta Spark does, although a data file has a deletion vector."""
+    vector = {"storageType": "u", "pathOrInlineDv": "ab", "cardinality": 1}
+    result = as_planned(engine, step, mark)
+    engine.commit("DROP FEATURE", add(deletionVector=vector), mark=mark)
+    return result
 
 
 class SilentObserver:

@@ -36,7 +36,7 @@ from deltaproto.execution.verify import StatementResult
 from deltaproto.execution.waits import WaitLimits
 from deltaproto.planning.plan import CHECKSUM_FIELD, compute_checksum
 from tests.conftest import Ran
-from tests.execution.scripted import NOW, ON, VECTORS, Clock, ScriptedEngine
+from tests.execution.scripted import NOW, ON, VECTORS, Clock, ScriptedEngine, leaves_vectors
 from tests.support.contract import documents
 from tests.support.logs import Log, commit_info, metadata, protocol
 
@@ -434,6 +434,19 @@ def test_a_failing_wave_stops_exactly_there(fleet: Fleet) -> None:
     code, sent, progress = fleet.applied()
     assert (code, sent, progress["status"]) == (1, [], "stopped")
     assert "1 failed, max_failures is 0" in fleet.apply().out
+
+
+def test_a_drop_that_leaves_deletion_vectors_is_never_done(fleet: Fleet) -> None:
+    fleet.plan()
+    (engine,) = (fleet.engines[plan] for plan, name in fleet.names.items() if name == "dev_a")
+    engine.script[[*engine.steps][-1]] = [leaves_vectors]
+    code, sent, progress = fleet.applied()
+    assert (code, sent, tables(progress)["dev_a"]) == (5, ["dev_a"], "failed")
+    assert "have deletion vectors" in by_name(fleet)["dev_a"]["message"]
+    assert fleet.decide("resume").code == 0
+    assert by_name(fleet)["dev_a"]["status"] == "ready"
+    code, sent, progress = fleet.applied()
+    assert (code, sent, tables(progress)["dev_a"]) == (5, [], "failed")
 
 
 def test_failures_within_the_limit_do_not_stop_the_others(fleet: Fleet) -> None:

@@ -15,7 +15,11 @@ from deltaproto.errors import ExitCode
 from deltaproto.execution.progress import Progress
 from deltaproto.execution.result import ApplyResult, ApplyStatus
 from deltaproto.execution.run_log import journal_path, read_journal
-from deltaproto.execution.verify import StatementResult, cross_check_with_delta_rs
+from deltaproto.execution.verify import (
+    VECTORS_LEFT,
+    StatementResult,
+    cross_check_with_delta_rs,
+)
 from deltaproto.execution.waits import wait_ends_at, wait_not_needed
 from deltaproto.planning.plan import Step
 from deltaproto.policy.document import Policy, Position
@@ -31,6 +35,7 @@ from tests.execution.scripted import (
     Script,
     ScriptedEngine,
     as_planned,
+    leaves_vectors,
 )
 from tests.support.logs import add, metadata, protocol
 
@@ -64,12 +69,6 @@ def drops_at_once(engine: ScriptedEngine, step: Step, mark: str) -> StatementRes
     engine.commit("UNSET TBLPROPERTIES", metadata(), mark=mark)
     engine.commit("DROP FEATURE", {"protocol": Protocol(1, 2).to_action()}, mark=mark)
     return StatementResult()
-
-
-def leaves_vectors(engine: ScriptedEngine, step: Step, mark: str) -> StatementResult:
-    vector = {"storageType": "u", "pathOrInlineDv": "ab", "cardinality": 1}
-    engine.commit("DROP FEATURE", add(deletionVector=vector), mark=mark)
-    return as_planned(engine, step, mark)
 
 
 def crashes(engine: ScriptedEngine, step: Step, mark: str) -> StatementResult:
@@ -183,6 +182,10 @@ def test_a_drop_that_leaves_deletion_vectors_fails(bench: Bench) -> None:
     assert "data files still have deletion vectors" in result.message
     assert "'delta.feature.deletionVectors' = 'supported'" in result.hint
     assert bench.audit[-1]["outcome"] == "unexpected"
+    again = bench.apply(wait=True)
+    assert (again.status, again.code) == (ApplyStatus.REFUSED, ExitCode.FAILED)
+    assert (again.message, again.hint) == (VECTORS_LEFT.message, VECTORS_LEFT.hint)
+    assert bench.engine.sent == ["s1", "s3"]
 
 
 # The script of s1 and of s3, in a run that waits; the result, the statements sent, and the outcomes
