@@ -19,7 +19,7 @@ from deltaproto.planning.predict.schema import (
     walk_columns,
     without_type_changes,
 )
-from deltaproto.planning.predict.table import CONSTRAINT_PREFIX, Table
+from deltaproto.planning.predict.table import Table
 from deltaproto.planning.search.copy_by_name import loss_names
 from deltaproto.sql.quoting import quote_identifier
 
@@ -93,16 +93,16 @@ def _find_differences(plan: Plan, old: NamedTable, new: NamedTable) -> Iterator[
             yield f"its partition columns are {now.partition_columns}"
         if "clustering" not in lost and (was.clustering or ()) != (now.clustering or ()):
             yield f"its clustering columns are {now.clustering}"
-    kept = () if "constraints" in lost else was.constraints
-    keys = [f"{CONSTRAINT_PREFIX}{name}" for name in kept]
-    if any(_check(was, key) != _check(now, key) for key in keys):
+    kept = {} if "constraints" in lost else _checks(was)
+    copied = _checks(now)
+    if any(copied.get(name) != text for name, text in kept.items()):
         yield "its constraints differ"
 
 
-def _check(table: Table, key: str) -> str | None:
-    """Return the expression of a constraint, with the spaces that Delta Spark writes."""
-    text = table.configuration.get(key)
-    return None if text is None else stored_text(restorable_text(text) or text)
+def _checks(table: Table) -> dict[str, str]:
+    """Return the constraints' expressions, with the names and spaces that Delta Spark writes."""
+    texts = {name.lower(): table.configuration[key] for name, key in table.constraints.items()}
+    return {name: stored_text(restorable_text(text) or text) for name, text in texts.items()}
 
 
 def _outline(schema: Struct, lost: set[str]) -> Sequence[Column]:

@@ -224,7 +224,7 @@ def _isolation_property(metadata: Metadata | None) -> str | None:
 
 def _constraint_names(metadata: Metadata | None) -> frozenset[str]:
     keys = metadata.configuration if metadata is not None else ()
-    return frozenset(key[len(_CONSTRAINT) :] for key in keys if key.startswith(_CONSTRAINT))
+    return frozenset(key[len(_CONSTRAINT) :] for key in keys if key.lower().startswith(_CONSTRAINT))
 
 
 def _parameters(info: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -13,10 +13,10 @@ from deltaproto.planning.predict.table import MAPPING_MODE, ROW_TRACKING, Table
 from deltaproto.planning.predict.validation import CATALOG_ONLY_FEATURES, versions_for_mapping
 from deltaproto.planning.statement import (
     ClusterBy,
-    DropConstraint,
     Purge,
     SetProperties,
     Statement,
+    drop_constraints,
 )
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import Feature, FeatureStatus, PropertyIs, RequirementKind
@@ -174,7 +174,7 @@ def disabling_statements(name: str, table: Table, engine: Engine) -> list[Statem
     """Return the statements that disable the feature."""
     found: list[Statement] = []
     if name == "checkConstraints":
-        return [DropConstraint(each) for each in table.constraints]
+        return [*drop_constraints(table)]
     if name == "clustering":
         return [ClusterBy(())] if table.clustering != () else []
     key, value = DISABLING_PROPERTIES[name]

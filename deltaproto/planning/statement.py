@@ -132,9 +132,11 @@ class DropFeature(NamedTuple):
 
 
 class DropConstraint(NamedTuple):
-    """ALTER TABLE … DROP CONSTRAINT."""
+    """ALTER TABLE … DROP CONSTRAINT, or UNSET TBLPROPERTIES for one that it does not find."""
 
     name: str
+    unset: str | None = None
+    """the property to unset; None: DROP CONSTRAINT finds the constraint"""
     feature: str | None = "checkConstraints"
 
     @property
@@ -142,25 +144,47 @@ class DropConstraint(NamedTuple):
         return Action.DROP_CONSTRAINT
 
     def sql(self, table: str) -> str:
+        if self.unset is not None:
+            return f"ALTER TABLE {table} UNSET TBLPROPERTIES ({quote_literal(self.unset)})"
         return f"ALTER TABLE {table} DROP CONSTRAINT {quote_identifier(self.name)}"
+
+    def key(self, table: Table) -> str | None:
+        """Return the property that the statement removes from the table, or None."""
+        if self.unset is not None:
+            return self.unset if self.unset in table.configuration else None
+        return table.constraint_key(self.name)
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
         return with_pending(table, engine, partial(self._outcome, engine=engine))
 
     def _outcome(self, table: Table, engine: Engine) -> Outcome:
+        if self.unset is not None:
+            return unset_properties(table, (self.unset,), engine)
         key = table.constraint_key(self.name)
         if key is None:
-            refusal = Refusal(
-                "DELTA_CONSTRAINT_DOES_NOT_EXIST",
-                f"unknown constraint {self.name}",
-                "DROP CONSTRAINT IF EXISTS ignores it",
-            )
-            return Outcome(table, refusal=refusal)
+            return Outcome(table, refusal=self._refuse_unknown(table))
         unstored = refuse_constraint_change(table)
         if unstored is not None:
             return Outcome(table, refusal=unstored)
         commit = PredictedCommit("DROP CONSTRAINT", table.protocol)
         return Outcome(table.without_properties(key), (commit,))
+
+    def _refuse_unknown(self, table: Table) -> Refusal:
+        error = "DELTA_CONSTRAINT_DOES_NOT_EXIST"
+        for name, key in table.constraints.items():
+            if name.lower() == self.name.lower():
+                message = f"DROP CONSTRAINT does not find {key}, which is not in lower case"
+                return Refusal(error, message, f"UNSET TBLPROPERTIES ({quote_literal(key)})")
+        hint = "DROP CONSTRAINT IF EXISTS ignores it"
+        return Refusal(error, f"unknown constraint {self.name}", hint)
+
+
+def drop_constraints(table: Table) -> list[DropConstraint]:
+    """Return the statements that drop each CHECK constraint of the table."""
+    return [
+        DropConstraint(name, None if table.constraint_key(name) == key else key)
+        for name, key in table.constraints.items()
+    ]
 
 
 # Source: Delta Lake documentation, "Use liquid clustering for Delta tables"; Databricks

@@ -229,7 +229,7 @@ def _undo_statements(
         if (outcome.refusal is None or changed) and statement.feature != CHECKPOINT_PROTECTION:
             yield _reenable_feature(statement.feature, start)
     elif isinstance(statement, DropConstraint):
-        key = before.constraint_key(statement.name)
+        key = statement.key(before)
         expression = None if key is None else restorable_text(before.configuration[key])
         if expression is not None:
             name = quote_identifier(statement.name)

@@ -9,7 +9,7 @@ Records are named tuples: every start loads the catalog, and a dataclass takes e
 long to define.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -129,9 +129,19 @@ class PropertyIs(NamedTuple):
 
 
 class PropertyPrefix(NamedTuple):
-    """Enabled if any table property starts with `prefix`."""
+    """Enabled if the name of any table property starts with `prefix`."""
 
     prefix: str
+    any_case: bool = False
+    """True if Delta ignores the case of the prefix, which is then in lower case"""
+
+    def keys_in(self, configuration: Iterable[str]) -> list[str]:
+        """Return the names of properties that start with `prefix`, sorted."""
+        return sorted(
+            key
+            for key in configuration
+            if (key.lower() if self.any_case else key).startswith(self.prefix)
+        )
 
 
 class SchemaHas(NamedTuple):

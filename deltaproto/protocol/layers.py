@@ -116,8 +116,8 @@ def evaluate_enablement(
             value = metadata.property(key)
             on = rule.holds(value)
             return on, f"{key}={value}" if on else ""
-        case PropertyPrefix(prefix):
-            keys = sorted(key for key in metadata.configuration if key.startswith(prefix))
+        case PropertyPrefix():
+            keys = rule.keys_in(metadata.configuration)
             return bool(keys), ", ".join(keys)
         case SchemaHas(trait):
             return _schema_has(trait, metadata)

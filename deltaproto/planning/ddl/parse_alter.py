@@ -20,6 +20,7 @@ from deltaproto.planning.ddl.user_statement import (
 from deltaproto.planning.predict.outcome import Refusal
 from deltaproto.planning.predict.properties import canonical_name
 from deltaproto.planning.predict.schema import Path
+from deltaproto.planning.predict.table import CONSTRAINT_PREFIX
 from deltaproto.planning.statement import (
     ClusterBy,
     DropConstraint,
@@ -119,7 +120,7 @@ def _parse_set_properties(cursor: Cursor) -> PlannerStatement | StatementEffect:
     return SetProperties(properties)
 
 
-def _parse_unset_properties(cursor: Cursor) -> UnsetProperties:
+def _parse_unset_properties(cursor: Cursor) -> UnsetProperties | DropConstraint:
     cursor.at += 2
     cursor.take("IF", "EXISTS")
 
@@ -128,7 +129,15 @@ def _parse_unset_properties(cursor: Cursor) -> UnsetProperties:
             cursor.string() if _is_string_next(cursor) else ".".join(cursor.path())
         )
 
-    return UnsetProperties(tuple(cursor.listed(key)))
+    keys = tuple(cursor.listed(key))
+    if len(keys) == 1 and _hides_constraint(keys[0]):
+        return DropConstraint(keys[0][len(CONSTRAINT_PREFIX) :], keys[0])
+    return UnsetProperties(keys)
+
+
+def _hides_constraint(key: str) -> bool:
+    """Return True for the property of a constraint that DROP CONSTRAINT does not find."""
+    return key.lower().startswith(CONSTRAINT_PREFIX) and key != key.lower()
 
 
 def _parse_drop_feature(cursor: Cursor) -> PlannerStatement | StatementEffect:

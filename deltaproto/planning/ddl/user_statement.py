@@ -158,8 +158,7 @@ class AddConstraint(NamedTuple):
     expression: str
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
-        key = CONSTRAINT_PREFIX + self.name
-        if any(key.lower() == other.lower() for other in table.configuration):
+        if table.constraint_key(self.name) is not None:
             return refuse(
                 table,
                 "DELTA_CONSTRAINT_ALREADY_EXISTS",

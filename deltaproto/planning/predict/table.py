@@ -156,20 +156,21 @@ class Table(NamedTuple):
     """known versions before this one, for RESTORE"""
 
     @property
-    def constraints(self) -> tuple[str, ...]:
-        """Names of CHECK constraints."""
-        return tuple(
-            sorted(
-                key[len(CONSTRAINT_PREFIX) :] for key in self.configuration if _is_constraint(key)
-            )
-        )
+    def constraints(self) -> Mapping[str, str]:
+        """The properties that store CHECK constraints, by the constraint's name.
+
+        Delta enforces them whatever the case of the property's name (Constraints.scala).
+        """
+        keys = sorted(key for key in self.configuration if _is_constraint(key))
+        return {key[len(CONSTRAINT_PREFIX) :]: key for key in keys}
 
     def constraint_key(self, name: str) -> str | None:
-        """Return the property key of the constraint (case-insensitive), or None."""
+        """Return the property of the constraint that Delta's statements find by name, or None.
+
+        They find properties in lower case only: other engines keep the case of the name.
+        """
         wanted = CONSTRAINT_PREFIX + name.lower()
-        if wanted in self.configuration:
-            return wanted
-        return next((key for key in self.configuration if key.lower() == wanted), None)
+        return wanted if wanted in self.configuration else None
 
     def is_on(self, key: str) -> bool:
         """Return True if a boolean property is true."""

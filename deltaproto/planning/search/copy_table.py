@@ -175,8 +175,8 @@ def _design_copy(inputs: PlanInput, schema: Struct, without: frozenset[str]) -> 
         pairs = [(old, _with_attributes(old, new, without, changed)) for old, new in pairs]
     columns = tuple(new for _, new in pairs)
     checks = {
-        name: restorable_text(table.configuration[table.constraint_key(name) or ""])
-        for name in table.constraints
+        name.lower(): restorable_text(table.configuration[key])
+        for name, key in table.constraints.items()
     }
     kept_checks = {name: text for name, text in checks.items() if text is not None}
     if not named or changed or "checkConstraints" in without or checks != kept_checks:

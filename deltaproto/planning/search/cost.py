@@ -91,7 +91,7 @@ def permanent_losses(
     if isinstance(statement, DropFeature):
         return tuple(_losses_by_drop(statement.feature, before))
     if isinstance(statement, DropConstraint):
-        key = before.constraint_key(statement.name)
+        key = statement.key(before)
         if key is None or restorable_text(before.configuration[key]) is not None:
             return ()
         if is_enclosed(before.configuration[key]):

@@ -30,13 +30,13 @@ from deltaproto.planning.search.droppable import drop_rank
 from deltaproto.planning.search.prediction import PredictedStatement, predict_statement
 from deltaproto.planning.statement import (
     ClusterBy,
-    DropConstraint,
     DropFeature,
     Purge,
     SetProperties,
     Statement,
     UnsetProperties,
     Wait,
+    drop_constraints,
 )
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
@@ -124,8 +124,8 @@ def _build_in_order(
         builder.add(ClusterBy(()))
     _disable(builder, choice)
     if "checkConstraints" in choice.dropped:
-        for name in table.constraints:
-            builder.add(DropConstraint(name))
+        for statement in drop_constraints(table):
+            builder.add(statement)
     again = () if "clustering" in choice.off else clustering
     _add_drops(builder, choice, drops, v2_last=v2_last, clustering=again)
     if choice.pair is not None:

@@ -350,8 +350,7 @@ def _predict_contents(table: IdentityKey[Table], unused: frozenset[str]) -> EndS
     """Predict files, columns and constraints after nothing uses these features any longer."""
     before = after = table.value
     if "checkConstraints" in unused:
-        keys = filter(None, map(after.constraint_key, after.constraints))
-        after = after.without_properties(*keys)
+        after = after.without_properties(*after.constraints.values())
     if "deletionVectors" in unused:
         moved = after._replace(vectors=False, absolute_rewritten=moves_absolute(after))
         after = follow_bounds(after, moved, purge_rewrites(after))

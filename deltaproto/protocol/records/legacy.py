@@ -96,7 +96,7 @@ RECORDS: tuple[Feature, ...] = (
         summary="Makes writers reject rows that violate a CHECK constraint of the table.",
         min_reader=1,
         min_writer=3,
-        enablement=PropertyPrefix("delta.constraints."),
+        enablement=PropertyPrefix("delta.constraints.", any_case=True),
         triggers=(EnablementTrigger("ALTER TABLE … ADD CONSTRAINT … CHECK (…)", by="command"),),
         switch_off="ALTER TABLE … DROP CONSTRAINT, for each constraint",
         since=FirstVersions(delta_spark="0.8.0", databricks=EVERY_RUNTIME),
