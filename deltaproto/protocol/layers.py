@@ -127,6 +127,19 @@ def evaluate_enablement(
             return True, ""
 
 
+def switched_features(
+    protocol: Protocol, configuration: Mapping[str, str | None]
+) -> frozenset[str]:
+    """Return the supported features whose property is on, whatever their files show."""
+    rules = {name: feature_catalog.feature_record(name).enablement for name in protocol.supported}
+    return frozenset(
+        name
+        for name, rule in rules.items()
+        if isinstance(rule, PropertyIs)
+        and rule.holds(configuration.get(rule.key_in(configuration)))
+    )
+
+
 def enabled_features(protocol: Protocol, metadata: Metadata) -> frozenset[str]:
     """Return the supported features that properties and schema enable; ignores domains."""
     return frozenset(

@@ -82,6 +82,26 @@ def test_a_feature_that_is_no_longer_in_use(
     assert "appendOnly is no longer in use" in finding["message"]
 
 
+def test_a_property_that_is_switched(cli: Cli, save: Callable[..., str], tmp_path: Path) -> None:
+    """Whether older files have deletion vectors is unknown, but the property is known."""
+    path = tmp_path / "t"
+    vectors = protocol(3, 7, ["deletionVectors"], ["deletionVectors"])
+    off, on = (
+        metadata({"delta.enableDeletionVectors": each}, id="id-1") for each in ("false", "true")
+    )
+    name = Log(path).commit(0, commit_info("CREATE TABLE"), vectors, off, add()).table
+    before = save(name)
+    change(path, commit_info("SET TBLPROPERTIES"), on)
+    ran = cli("check", name, "--baseline", before, "--format", "json")
+    assert (ran.code, rules(ran)) == (1, {("DP224", "error", name)})
+    assert ran.json["findings"][0]["message"] == "deletionVectors was enabled since version 0"
+    before = save(name)
+    change(path, commit_info("SET TBLPROPERTIES"), off, version=2)
+    ran = cli("check", name, "--baseline", before, "--format", "json")
+    assert (ran.code, rules(ran)) == (0, {("DP221", "warning", name)})
+    assert ran.json["findings"][0]["message"] == "deletionVectors was disabled since version 1"
+
+
 def test_what_changed(cli: Cli, save: Callable[..., str], tmp_path: Path) -> None:
     there = tmp_path / "t"
     name = table(there, "id-1")

@@ -51,6 +51,12 @@ def in_use(feature: Entry) -> bool | None:
     return is_used(feature["name"], feature["enabled"], feature["present"])
 
 
+def switched_on(old: Entry, new: Entry) -> set[str]:
+    """Features that were disabled and are enabled, if it is unknown whether files had them."""
+    maybe = {f["name"] for f in old["features"] if f["enabled"] is False and in_use(f) is None}
+    return maybe & {f["name"] for f in new["features"] if f["enabled"]}
+
+
 def expected(before: dict[str, Entry], now: dict[str, Entry]) -> set[tuple[str, str, str | None]]:
     """Table, kind and feature of each change, from two inspections."""
     found: set[tuple[str, str, str | None]] = set()
@@ -85,6 +91,8 @@ def expected(before: dict[str, Entry], now: dict[str, Entry]) -> set[tuple[str, 
             unused = {f["name"] for f in old["features"] if in_use(f) is False}
             enabled = unused & had & has & {f["name"] for f in new["features"] if in_use(f)}
             found |= {(table, "feature-enabled", name) for name in enabled}
+            found |= {(table, "feature-enabled", name) for name in switched_on(old, new)}
+            found |= {(table, "feature-disabled", name) for name in switched_on(new, old)}
             used = {f["name"] for f in old["features"] if in_use(f)}
             disabled = used & had & has & unused_now
             found |= {(table, "feature-disabled", name) for name in disabled}
@@ -337,6 +345,32 @@ def test_features_that_only_new_versions_imply_are_no_errors(cli: Cli, tmp_path:
     assert found["unused", None] == found["used", None] == ("protocol-raised", "error")
     assert {each["commit"]["job"] for each in ran.json["changes"]} == {"nightly_load"}
     assert "by etl, job nightly_load" in " ".join(cli("drift", str(inventory)).out.split())
+
+
+def test_a_property_that_is_switched_is_a_change(cli: Cli, tmp_path: Path) -> None:
+    """The log does not show whether older files have deletion vectors; the property is known."""
+    vectors = protocol(3, 7, ["deletionVectors"], ["deletionVectors"])
+    off, on = (metadata({"delta.enableDeletionVectors": each}) for each in ("false", "true"))
+    lake, inventory = tmp_path / "lake", tmp_path / "i"
+    logs = {name: Log(lake / name) for name in ("on", "off", "same")}
+    for name, log in logs.items():
+        log.commit(0, commit_info(), vectors, on if name == "off" else off)
+    scan(cli, lake, inventory)
+    logs["on"].commit(1, commit_info("SET TBLPROPERTIES"), on)
+    logs["off"].commit(1, commit_info("SET TBLPROPERTIES"), off)
+    logs["same"].commit(1, commit_info("SET TBLPROPERTIES"), off)
+    scan(cli, lake, inventory)
+    ran = cli("drift", str(inventory), "--format", "json")
+    validate("drift", ran.json)
+    assert ran.code == 1
+    changes = {Path(each["table"]).name: each for each in ran.json["changes"]}
+    assert {name: (c["change"], c["before"], c["after"]) for name, c in changes.items()} == {
+        "on": ("feature-enabled", "disabled", "in use"),
+        "off": ("feature-disabled", "in use", "disabled"),
+    }
+    assert {(c["feature"], c["commit"]["version"]) for c in changes.values()} == {
+        ("deletionVectors", 1)
+    }
 
 
 def test_a_change_by_a_plan_names_it(cli: Cli, tmp_path: Path) -> None:

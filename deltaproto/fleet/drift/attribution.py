@@ -123,7 +123,7 @@ class _TableHistoryState:
         self._isolation: tuple[str | None] | None = None if seen is None else (seen.isolation,)
         self._metadata: Metadata | None = None
         used = () if seen is None else seen.usage
-        self._enabled = frozenset(each[1:] for each in used if not each.startswith("-"))
+        self._enabled = frozenset(each[1:] for each in used if not each.startswith(("-", "~")))
 
     def after(self, commit: Commit) -> Iterator[tuple[ChangeKind, str | None]]:
         """Yield the kinds of change that the commit made."""

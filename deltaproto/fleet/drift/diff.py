@@ -78,9 +78,14 @@ class ScannedTable(NamedTuple):
     code: str | None
     message: str | None
     usage: tuple[str, ...] = ()
-    """features, with `+` in front if they are in use, `-` if they are not in use, `?` if unknown"""
+    """features, each with a mark in front: `+` enabled, `*` only present, `-` neither, `~` disabled
+    and possibly present, `?` unknown"""
     effective: tuple[tuple[str, str | None], ...] = ()
     """engines, with the effective isolation level of each"""
+
+    def uses(self) -> dict[str, str]:
+        """Return the mark of each feature."""
+        return {each[1:]: each[:1] for each in self.usage}
 
     @property
     def levels(self) -> IsolationLevels:
@@ -91,6 +96,13 @@ class ScannedTable(NamedTuple):
     def error(self) -> str:
         """The reason why the table could not be read."""
         return f"{self.code}: {self.message}"
+
+
+_USE = {"+": "in use", "*": "in use", "-": "not in use", "~": "disabled"}
+_USE_CHANGES = dict.fromkeys(("-+", "-*", "~+"), ChangeKind.FEATURE_ENABLED) | dict.fromkeys(
+    ("+-", "*-", "+~"), ChangeKind.FEATURE_DISABLED
+)
+"""The kind of change between two marks; the scans need not show files with the feature."""
 
 
 def unreadable_table(code: str, message: str) -> ScannedTable:
@@ -237,11 +249,11 @@ def find_differences(
                 if kind is ChangeKind.FEATURE_APPEARED and _is_implied(name, new, now.usage):
                     kind = ChangeKind.FEATURE_IMPLIED
                 yield difference(kind, old, new, name)
+            was_used, is_used = before.uses(), now.uses()
             for name in sorted(old.supported & new.supported):
-                if f"-{name}" in before.usage and f"+{name}" in now.usage:
-                    yield difference(ChangeKind.FEATURE_ENABLED, "not in use", "in use", name)
-                if f"+{name}" in before.usage and f"-{name}" in now.usage:
-                    yield difference(ChangeKind.FEATURE_DISABLED, "in use", "not in use", name)
+                was, is_ = was_used.get(name, "?"), is_used.get(name, "?")
+                if was + is_ in _USE_CHANGES:
+                    yield difference(_USE_CHANGES[was + is_], _USE[was], _USE[is_], name)
             if levels := before.levels.differ(now.levels):
                 yield difference(ChangeKind.ISOLATION_CHANGED, *levels)
 

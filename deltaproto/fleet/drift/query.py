@@ -39,9 +39,12 @@ _BEFORE, _NOW = "before_", "now_"
 _USAGE = (
     "array_sort(array_agg(CONCAT(CASE WHEN enabled THEN '+' "
     "WHEN feature = 'changeDataFeed' AND NOT enabled THEN '-' "
-    "WHEN present THEN '+' WHEN NOT enabled AND NOT present THEN '-' ELSE '?' END, feature)))"
+    "WHEN present THEN '*' WHEN NOT enabled AND NOT present THEN '-' "
+    "WHEN NOT enabled THEN '~' ELSE '?' END, feature)))"
 )
-"""The use of each feature of a table, equivalent to `clients.requirements.is_used`."""
+"""The use of each feature of a table, equivalent to `clients.requirements.is_used`.
+
+`+` and `*` are used, `-` is not used, the others are unknown (`ScannedTable.usage`)."""
 
 
 def drift_query(

@@ -29,6 +29,7 @@ from collections.abc import Iterable, Iterator
 from deltaproto.errors import TableError
 from deltaproto.policy.context import PolicyContext, TableFacts
 from deltaproto.policy.finding import Finding, Rule, Severity
+from deltaproto.protocol.layers import switched_features
 from deltaproto.protocol.table_state import ProtocolChange
 from deltaproto.protocol.writers import name_writer
 
@@ -71,6 +72,12 @@ def examine(case: PolicyContext) -> Iterator[Finding]:
 
 def _implying(names: list[str]) -> str:
     return f" in use (the versions imply {', '.join(names)})" if names else ""
+
+
+def switched_on(before: TableFacts, now: TableFacts) -> frozenset[str]:
+    """Return the features whose table property was off and is on."""
+    was, is_on = (switched_features(each.protocol, each.configuration) for each in (before, now))
+    return is_on - was
 
 
 def span(before: TableFacts, now: TableFacts) -> str:

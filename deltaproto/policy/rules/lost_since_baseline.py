@@ -26,7 +26,7 @@ from collections.abc import Iterator
 
 from deltaproto.policy.context import PolicyContext
 from deltaproto.policy.finding import Finding, Rule, Severity
-from deltaproto.policy.rules.drifted import span
+from deltaproto.policy.rules.drifted import span, switched_on
 
 RULE = Rule("DP221", "lost-since-baseline", Severity.WARNING, since="0.1.0")
 
@@ -37,9 +37,11 @@ def examine(case: PolicyContext) -> Iterator[Finding]:
         return
     removed = before.protocol.supported - now.protocol.supported
     both = before.protocol.supported & now.protocol.supported
+    unused = both & before.needs.used & now.needs.unused
     for names, what in (
         (removed, "was removed from the protocol"),
-        (both & before.needs.used & now.needs.unused, "is no longer in use"),
+        (unused, "is no longer in use"),
+        ((both & switched_on(now, before)) - now.needs.used - unused, "was disabled"),
     ):
         for name in sorted(names):
             yield RULE.finding(
