@@ -32,6 +32,10 @@ _INVENTORY_WARNING = (
     "plan again with --fresh, or from the table itself, before you apply it."
 )
 
+_GEOSPATIAL = ("geospatial", "geospatial-dev")
+_SOME_COLUMN = ("whose names are not saved",)
+"""A column that must be there, because its feature is present."""
+
 
 def input_from_saved(entry: Any, path: str, ages: SavedAges) -> PlanInput:
     """Convert an entry of a saved inspection to planner input.
@@ -137,6 +141,7 @@ def _build_input(
         domains=() if _has_traces(states, "domainMetadata") is False else None,
         clustering=None if clustering is None else tuple(map(str, clustering)),
         partition_columns=tuple(map(str, partition_columns)),
+        geospatial=_SOME_COLUMN if _has_traces(states, *_GEOSPATIAL) else (),
         stray_columns=may_have_stray_columns(facts.protocol, facts.configuration, None),
         # The version has no other effect; without it, otherwise identical tables are planned once.
         to_checkpoint=commits_until_checkpoint(facts.configuration, facts.version)

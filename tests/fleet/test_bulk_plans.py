@@ -15,7 +15,7 @@ from tests.conftest import Ran
 from tests.fleet.fleets import make_fleet, without_contradictions
 from tests.fleet.moves import sound_fleet
 from tests.support.contract import validate
-from tests.support.logs import Log, commit_info, metadata, protocol
+from tests.support.logs import Log, column, commit_info, metadata, protocol, schema_string
 
 pytestmark = pytest.mark.rotating
 
@@ -197,3 +197,20 @@ def test_equal_tables_have_hints_with_their_own_names(cli: Cli, tmp_path: Path) 
         hints = [each["remedy"] for each in (*plan["unmet"], *plan["blocked"])]
         named += any(f"plan-downgrade {shlex.quote(table)} " in hint for hint in hints)
     assert named > 5
+
+
+def test_a_geospatial_column_blocks_its_drop_without_a_schema(
+    log: Log, cli: Cli, tmp_path: Path
+) -> None:
+    features = protocol(3, 7, ["geospatial"], ["geospatial"])
+    schema = schema_string(column("g", "geometry(OGC:CRS84)"))
+    log.commit(0, commit_info(), features, metadata(schema=schema))
+    saved, inventory = tmp_path / "saved.json", tmp_path / "inventory"
+    cli("inspect", log.table, "--format", "json", "--output", str(saved))
+    cli("scan", log.table, "--inventory", str(inventory))
+    goal = ("--drop", "geospatial", "--format", "json")
+    for source in ([log.table], [str(saved)], ["--from", str(inventory)]):
+        ran = cli("plan-downgrade", *source, *goal)
+        plan = ran.json if "blocked" in ran.json else ran.json["plans"][0]
+        assert (ran.code, plan["changes"]) == (1, False)
+        assert plan["blocked"][0]["error"] == "DELTA_CANNOT_DROP_GEOSPATIAL_FEATURE"
