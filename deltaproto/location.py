@@ -103,9 +103,9 @@ def locate(table: str) -> Location:
     that path. A path to a table's `_delta_log` means the table.
 
     Raises:
-        TableError: not-found, when `table` is empty, names a file on another host, or a catalog
-            without its host or region; permission-denied, when it contains a password or a
-            web signature.
+        TableError: not-found, when `table` is empty, has a null character, names a file on another
+            host, or a catalog without its host or region; permission-denied, when it contains a
+            password or a web signature.
     """
     if not table.strip():
         raise TableError(
@@ -243,6 +243,12 @@ def _without_host(rest: str) -> str:
 
 
 def _local_location(text: str, path: str) -> Location:
+    if "\0" in path:
+        raise TableError(
+            ErrorCode.NOT_FOUND,
+            "the table's name contains a null character, which no file name can have",
+            "check the file or program that wrote the name",
+        )
     try:
         absolute = os.path.abspath(path)
     except FileNotFoundError:

@@ -183,7 +183,7 @@ class _Walk:
                 TableError(
                     ErrorCode.NOT_FOUND,
                     f"{root} does not exist" if missing else f"{root} is a file, not a folder",
-                    "pass a folder with tables",
+                    "check the path" if missing else "pass a folder with tables",
                 ),
             )
             return

@@ -67,12 +67,14 @@ def is_inventory(
     return os.path.isdir(logs[Inventory.SCANS]) or stopped
 
 
-def missing_inventory_error(where: str) -> UsageError:
-    """Return the error of a place without an inventory or without a finished scan."""
-    return UsageError(
-        f"{where} is not an inventory",
-        "create one with `deltaproto scan ROOT --inventory INVENTORY`",
-    )
+def missing_inventory_error(where: str, *, exists: bool = True) -> UsageError:
+    """Return the error of a place without an inventory; not `exists`: without a folder."""
+    create = "create one with `deltaproto scan ROOT --inventory INVENTORY`"
+    if not exists:
+        return UsageError(
+            f"{where} does not exist", f"check the path of the inventory, or {create}"
+        )
+    return UsageError(f"{where} is not an inventory", create)
 
 
 def is_table(name: str, storage_options: Mapping[str, str]) -> bool:

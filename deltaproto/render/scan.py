@@ -159,9 +159,10 @@ def scan_document(scan: ScanResult, after: Afterwards, inventory: str | None) ->
     tally = scan.tally
     seen = tally.tables + tally.errors.total()
     rate = (seen - scan.resumed) / scan.seconds if scan.seconds else 0.0
+    speed = f", {rate:,.0f} per second" if tally.tables else ""
     return Document(
         counted(tally.tables, "table"),
-        (f"in {scan.seconds:,.1f} s, {rate:,.0f} per second",),
+        (f"in {scan.seconds:,.1f} s{speed}",),
         list(_blocks(scan, after, inventory)),
     )
 

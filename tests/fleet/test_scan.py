@@ -193,6 +193,23 @@ def test_a_list_of_tables(cli: Cli, fleet: list[Path], tmp_path: Path) -> None:
     assert done["first_errors"][-1]["table"] == "a.b.c"
 
 
+def test_a_list_with_null_characters(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Such as a list that is a binary file, or one that `find -print0` wrote.
+    table = Log(tmp_path / "t").commit(0, commit_info(), protocol(1, 2), metadata()).table
+    names = tmp_path / "list"
+    names.write_text(f"{table}\0{table}\0\n{table}\n")
+    done = scanned(cli, "--list", str(names))
+    assert (done["tables"], done["errors"]) == (1, 1)
+    assert "contains a null character" in done["first_errors"][0]["message"]
+    for command in (["inspect"], ["discover"], ["check", "--client", "trino@476"]):
+        monkeypatch.setattr("sys.stdin", names.open())
+        ran = cli(*command, "-")
+        assert (ran.code, "internal" in ran.out + ran.err) == (3, False)
+        assert "contains a null character" in " ".join(ran.out.split())
+
+
 def test_mistakes_are_told(cli: Cli, tmp_path: Path, fleet: list[Path]) -> None:
     def refused(*words: str) -> str:
         ran = cli("scan", *words)
@@ -213,7 +230,12 @@ def test_mistakes_are_told(cli: Cli, tmp_path: Path, fleet: list[Path]) -> None:
     assert "is a file, not a folder for an inventory" in refusal
     ran = cli("scan", str(tmp_path / "none"))
     # A long path moves the line breaks.
-    assert (ran.code, "does not exist" in " ".join(ran.out.split())) == (3, True)
+    out = " ".join(ran.out.split())
+    assert (ran.code, "does not exist" in out, "hint: check the path" in out) == (3, True, True)
+    assert "per second" not in out
+    for command in ("report", "drift", "forecast"):
+        ran = cli(command, str(tmp_path / "none"))
+        assert (ran.code, "none does not exist" in ran.err) == (2, True)
 
 
 def test_more_errors_are_where_they_are_saved(cli: Cli, tmp_path: Path) -> None:

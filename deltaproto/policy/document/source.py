@@ -68,7 +68,7 @@ def parse_file(path: str) -> Node:
     except FileNotFoundError:
         raise Fault("file not found", "check the path") from None
     except IsADirectoryError:
-        raise Fault("it is a folder", "give the path of a file") from None
+        raise Fault("a folder, not a file", "pass the path of a file") from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise Fault(f"cannot be read: {why}", "check the path and permissions") from None

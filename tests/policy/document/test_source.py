@@ -154,7 +154,7 @@ class TestRefusals:
     def test_a_folder(self, tmp_path: Path) -> None:
         with pytest.raises(Fault) as caught:
             parse_file(str(tmp_path))
-        assert caught.value.problem == "it is a folder"
+        assert caught.value.problem == "a folder, not a file"
 
     @pytest.mark.parametrize("path", ["/dev/full/x", "a\0b", "\ud800", "x" * 5000])
     def test_paths_that_no_system_opens(self, path: str) -> None:
