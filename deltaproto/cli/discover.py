@@ -103,7 +103,8 @@ def _find_inventory(
         return None
     if days is None:
         return open_inventory_tables(names[0], storage)
-    notice = f"--days: nothing is added to {names[0]}/{Inventory.CLIENTS_SEEN}, and nothing shown"
+    stored = f"{names[0]}/{Inventory.CLIENTS_SEEN}"
+    notice = f"--days: this run adds nothing to {stored}, and shows nothing from it"
     NOTICES.append(notice)
     warn(notice)
     return None

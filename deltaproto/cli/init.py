@@ -51,7 +51,7 @@ policy: {policy}
 #   AWS_SECRET_ACCESS_KEY: ${{LAKE_SECRET}}
 
 # A nightly scan, as a line of crontab:
-# 0 2 * * *  cd {folder} && {{ deltaproto scan --fail-on never; deltaproto check; }}
+# 0 2 * * *  cd {folder} && {{ deltaproto scan --fail-on never && deltaproto check; }}
 """
 _NO_CLIENTS = """\
 # A starter policy, written by deltaproto init. It names no clients yet:

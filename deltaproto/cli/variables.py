@@ -139,15 +139,20 @@ def find_misspelled_variables(
         return []
     import difflib
 
-    bare = [name.removeprefix(PREFIX) for name in sorted(read)]
+    # A short name with several meanings is refused, so the notice names the one for this command.
+    current: dict[str, str] = {}
+    for option in command.options:
+        if name := environment_variable(command.name, option.flags[0]):
+            current |= dict.fromkeys((name, environment_name(option.flags[0])), name)
+    bare = {name.removeprefix(PREFIX): meant for name, meant in sorted(current.items())}
     near = {
-        name: found[0]
+        name: bare[found[0]]
         for name in others
         if (found := difflib.get_close_matches(name.removeprefix(PREFIX), bare, 1, _ALIKE))
     }
     known = {name for each in load_all() for name in _variables_of(each)} if near else set()
     return [
-        f"{name} is set, but no command reads it: did you mean {PREFIX}{meant}?"
+        f"{name} is set, but no command reads it: did you mean {meant}?"
         for name, meant in near.items()
         if name not in known
     ]

@@ -167,6 +167,21 @@ def test_a_misspelled_variable_is_shown(
     assert cli("check", table, "--client", "trino@476").err == ""
 
 
+@pytest.mark.parametrize(
+    ("command", "name", "meant"),
+    [
+        ("scan", "DELTAPROTO_PARALELL", "DELTAPROTO_SCAN_PARALLEL"),
+        ("drift", "DELTAPROTO_SINC", "DELTAPROTO_DRIFT_SINCE"),
+    ],
+)
+def test_the_suggested_variable_is_one_that_the_command_reads(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str, name: str, meant: str
+) -> None:
+    monkeypatch.setenv(name, "2")
+    ran = cli(command, str(tmp_path / "none"))
+    assert f"{name} is set, but no command reads it: did you mean {meant}?" in ran.err
+
+
 def test_a_variable_without_a_value_is_shown(
     cli: Cli, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

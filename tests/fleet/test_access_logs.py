@@ -723,6 +723,16 @@ def test_access_logs_without_a_request_to_a_table_show_nothing(cli: Cli, tmp_pat
     assert "1 of 2 lines not understood" in ran.err
 
 
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
+def test_a_setting_can_be_copied_at_any_width(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    settings = cli("discover", "--how-to-identify", "--format", "json").json["settings"]
+    out = cli("discover", "--how-to-identify").out
+    assert all(f"{each['setting']}\n" in out for each in settings)
+
+
 def test_the_settings_that_identify_clients(cli: Cli) -> None:
     for format_ in ("text", "markdown", "html"):
         ran = cli("discover", "--how-to-identify", "--format", format_)

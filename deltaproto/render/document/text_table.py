@@ -197,9 +197,8 @@ class LineWriter:
             counts = row[0] and _NUMBER.fullmatch(row[0])
             number_of = f"{_label(table.headings[0])} " if counts else ""
             self.fold((number_of + "  ".join(filter(None, row[:lead])),), indent, codes[0])
-            others = zip(table.headings[lead:], row[lead:], strict=True)
-            facts = [(name, (text,)) for name, text in others if text]
-            self.facts(facts, indent + INDENT)
+            others = zip(table.headings[lead:], table.rows[number][lead:], strict=True)
+            self.facts([(name, line) for name, line in others if plain(line)], indent + INDENT)
 
 
 def emphasis(line: Line) -> tuple[str, ...]:
