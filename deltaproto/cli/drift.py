@@ -143,7 +143,7 @@ COMMAND = Command(
             panel=Panel.OUTPUT,
         ),
         switch(
-            "--notify-required", help="Exit 3 if the webhook cannot be reached.", panel=Panel.SAFETY
+            "--notify-required", help="Exit 3 if the changes cannot be posted.", panel=Panel.SAFETY
         ),
         MAX_AGE,
         options.ALLOW_EMPTY,

@@ -161,7 +161,7 @@ def parse_pairs(values: Sequence[str], flag: str, *, once: bool = False) -> dict
 
 
 def storage_options(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return the options of the object store that a command was given.
+    """Return the options of the object store that were passed to a command.
 
     Raises:
         UsageError: for a malformed K=V.

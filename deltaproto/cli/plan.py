@@ -134,6 +134,8 @@ def _require_folder_for_plans(folder: str) -> None:
     for is_kind, what in ((is_table, "a Delta table"), (is_inventory, "an inventory")):
         if is_kind(folder, {}):
             raise UsageError(f"{folder} is {what}, not a folder for plans", "pass another --out")
+    if os.path.isfile(folder):
+        raise UsageError(f"{folder} is a file, not a folder for plans", "pass another --out")
     try:
         names = os.listdir(folder)
     except OSError as error:

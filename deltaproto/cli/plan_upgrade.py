@@ -27,7 +27,7 @@ _GOAL_FLAGS = ("--enable", "--set", "--protocol", "--isolation", "--cluster-by",
 def run(values: Mapping[str, Any]) -> int:
     """Plan the upgrade of every table."""
     if not any(values[option_name(flag)] for flag in _GOAL_FLAGS):
-        raise UsageError("no change requested", f"one of {', '.join(_GOAL_FLAGS)}")
+        raise UsageError("no change requested", f"pass one of {', '.join(_GOAL_FLAGS)}")
     users = plans.build_users(values)
     request = UpgradeRequest(
         enable=parse_features_to_enable(

@@ -236,7 +236,8 @@ class RolloutLog:
         finally:
             audit.close()
         if problem is not None:
-            raise UsageError(problem, "pass a writable file with --audit; nothing was decided")
+            hint = "pass a writable file with --audit; the decision was not recorded"
+            raise UsageError(problem, hint)
         self.add(event, now, name=name, reason=shown or reason)
 
     def add(self, event: str, now: float, *, name: str = "", reason: str = "") -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -32,6 +33,24 @@ if TYPE_CHECKING:
 _QUERY_FAILED_HINT = (
     "check the condition, and that the inventory is intact: any Delta client can read it"
 )
+_UNKNOWN_COLUMN = r"Schema error: No field named \"?(?:\w+\.)?\"?([^\".\s]+)"
+"""the message of DataFusion"""
+
+
+def _explain_failure(message: str, columns: Collection[str]) -> tuple[str, str]:
+    """Return the cause and the hint for a condition that DataFusion refuses."""
+    found = re.match(_UNKNOWN_COLUMN, message)
+    if found is None:
+        return message, _QUERY_FAILED_HINT
+    import difflib
+
+    name = found[1]
+    _, _, valid = message.partition("Valid fields are ")
+    known = re.findall(r"\w+\.(\w+)", valid) or sorted({*columns})
+    near = [column for column in known if column.startswith(name.lower())]
+    near = near or difflib.get_close_matches(name.lower(), known, 1, 0.6)
+    listed = f"use {', '.join(known)}; text needs single quotes"
+    return f"no column {name}", f"did you mean {near[0]}?" if near else listed
 
 
 class InventoryQueries(ABC):
@@ -169,6 +188,6 @@ class LocalInventoryQueries(InventoryQueries):
                     f"cannot read the inventory: {message}",
                     "check that its files are complete: any Delta client can read it",
                 ) from None
-            raise UsageError(
-                f"the query on the inventory failed: {message}", _QUERY_FAILED_HINT
-            ) from None
+            columns = [column for name in opened for column in self.columns(name)]
+            cause, hint = _explain_failure(message, columns)
+            raise UsageError(f"the query on the inventory failed: {cause}", hint) from None

@@ -102,6 +102,14 @@ class TestRows:
             inventory.tables("a) OR (b")
         with pytest.raises(UsageError, match="query on the inventory failed"):
             inventory.tables("nosuch = 1")
+        for condition, cause, hint in (
+            ('"Version" = 1', "no column Version", "did you mean version?"),
+            ("tables.min_reader = 3", "no column min_reader", "did you mean min_reader_version?"),
+            ('location = "x/y"', "no column x/y", "text needs single quotes"),
+        ):
+            with pytest.raises(UsageError, match=f"failed: {cause}\\n") as caught:
+                inventory.tables(condition)
+            assert hint in (caught.value.hint or "")
 
     def test_every_dataframe_library_takes_them(self, inventory: Inventory) -> None:
         rows = inventory.tables()

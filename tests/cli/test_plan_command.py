@@ -335,7 +335,7 @@ def test_mistakes(cli: Cli, table: str, policy: Path, tmp_path: Path) -> None:
     taken.write_text("")
     ran = cli("plan", table, "--policy", str(policy), "--out", str(taken))
     assert ran.code == 2
-    assert "Not a directory" in ran.err
+    assert "is a file, not a folder for plans" in ran.err
     folder = tmp_path / "plans"
     assert cli("plan", table, "--policy", str(policy), "--out", str(folder)).code == 0
     before = sorted(folder.iterdir())

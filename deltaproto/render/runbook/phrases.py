@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from deltaproto.errors import UsageError
+from deltaproto.errors import UsageError, quote_short
 from deltaproto.input_file import open_input
 from deltaproto.render.document.blocks import Code, Inline, Line, Strong, Tone
 from deltaproto.render.document.page import PageTexts
@@ -84,8 +84,8 @@ def phrases(language: str) -> Phrases:
     if not os.path.isfile(language):
         known = ", ".join(sorted(path.stem for path in _FOLDER.glob("*.yaml")))
         raise UsageError(
-            f"there is no language {language}",
-            f"there is {known}; or pass a YAML file with custom phrases",
+            f"unknown language {quote_short(language)}",
+            f"use {known}, or a YAML file with custom phrases",
         )
     own = _checked(_loaded(language), language)
     return Phrases(own.pop("language", Path(language).stem), own)

@@ -206,7 +206,7 @@ def name_parts(location: Location, depth: int) -> Name:
         raise TableError(
             ErrorCode.NOT_FOUND,
             f"{location.text} is not the name of a table",
-            f"write {location.uri.split('/')[0]}//…/{example}, with back quotes around other signs",
+            f"write {location.uri.split('/')[0]}//…/{example}; backticks quote other characters",
         )
     return parts
 

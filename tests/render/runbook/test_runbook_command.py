@@ -99,7 +99,7 @@ class TestCommand:
         ("words", "said"),
         [
             (("--start", "soon"), "--start soon is not a date or time"),
-            (("--language", "xx"), "there is no language xx"),
+            (("--language", "xx"), 'unknown language "xx"'),
             (("--template", "missing.md"), "cannot read the template missing.md"),
             (("--policy", "missing.yaml"), "missing.yaml"),
             (("-o", "."), "cannot write ."),
