@@ -14,6 +14,7 @@ _DISABLE_TIMESTAMPS = (
     "SET TBLPROPERTIES ('delta.enableInCommitTimestamps' = 'false'), for which Delta Spark raises "
     "an error, but its commit is made"
 )
+_GEOSPATIAL = frozenset(("geospatial", "geospatial-dev"))
 
 
 def disable_timestamps_remedy(failing: Failing) -> Remedy | None:
@@ -85,6 +86,8 @@ def _drop_remedy(
     cost, text, flags = _cost(drops), f"drop {', '.join(names)}", ""
     if "checkConstraints" in names and table.uses("checkConstraints") is not False:
         text = f"drop the constraints, then {', '.join(names)}"
+    if _GEOSPATIAL.intersection(names) & table.used:
+        text = f"drop the columns of types GEOMETRY and GEOGRAPHY, then {text}"
     if "columnMapping" in names and requirements.MAPPED_NAMES in table.hazards:
         text = f"rename the columns with {_CHARACTERS} in their names, then {text}"
     if "columnMapping" in names and _is_clustered(table):
@@ -119,13 +122,9 @@ def _find_dropping_engine(protocol: Protocol, names: tuple[str, ...]) -> str | N
     None if neither Delta Spark nor Databricks can, because each drops or supports only some of the
     features, or a feature that a listed one requires is missing: both then refuse every statement.
     """
-    listed = [feature_catalog.feature_record(name) for name in protocol.listed]
-    if any(
-        required not in protocol.supported
-        for record in listed
-        for required in feature_catalog.required_features(record.name)
-    ):
+    if _lacks_required_features(protocol):
         return None
+    listed = [feature_catalog.feature_record(name) for name in protocol.listed]
     drops = [feature_catalog.feature_record(name).drop for name in names]
     on_spark = [record.since.delta_spark is not None for record in listed]
     if all(on_spark) and all(drop.delta_spark for drop in drops):
@@ -137,6 +136,15 @@ def _find_dropping_engine(protocol: Protocol, names: tuple[str, ...]) -> str | N
     ):
         return " --engine databricks"
     return None
+
+
+def _lacks_required_features(protocol: Protocol) -> bool:
+    """Return True if Delta Spark and Databricks refuse every statement on such a table."""
+    return any(
+        required not in protocol.supported
+        for name in protocol.listed
+        for required in feature_catalog.required_features(name)
+    )
 
 
 def _is_clustered(table: TableRequirements) -> bool:
@@ -166,7 +174,7 @@ def _find_droppable(table: TableRequirements, because: tuple[str, ...]) -> tuple
 def normalize_remedy(failing: Failing) -> Remedy | None:
     """Store the lowest protocol or a legacy pair, which may add features, if that helps."""
     protocol = failing.table.protocol
-    if protocol.violations():
+    if protocol.violations() or _lacks_required_features(protocol):
         return None
     for other in (protocol.lowest(), *_find_pairs(protocol.supported)):
         if other == protocol or not failing.works_on(requirements.stored_as(failing.table, other)):

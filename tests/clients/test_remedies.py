@@ -358,6 +358,16 @@ class TestDropping:
         assert remedy.text.endswith("; checkpointProtection is left")
         assert remedy.command == "deltaproto plan-downgrade {table} --drop deletionVectors"
 
+    def test_columns_that_use_a_feature_go_before_it(self) -> None:
+        spatial = protocol(3, 7, ["geospatial"], ["geospatial"])
+        texts = {}
+        for used in ([], ["geospatial"]):
+            remedy = of_kind(one(releases([]), "@1", table(spatial, used=used)), "drop-feature")
+            assert remedy is not None
+            texts[len(used)] = remedy.text
+        assert texts[0].startswith("drop geospatial")
+        assert texts[1] == f"drop the columns of types GEOMETRY and GEOGRAPHY, then {texts[0]}"
+
     def test_readers_do_not_mind_the_protection(self) -> None:
         remedy = of_kind(one(releases([]), "@1", table(LISTED)), "drop-feature")
         assert remedy is not None
@@ -389,6 +399,8 @@ class TestCompleting:
         # Delta Spark refuses every statement on such a table, so no plan can add the feature.
         assert remedy.command is None
         assert "add_feature(TableFeatures.DomainMetadata)" in remedy.text
+        # Nor can one store the same features with it.
+        assert of_kind(verdict, "normalise") is None
 
     @pytest.mark.parametrize("names", [(), ("rowTracking",), ("domainMetadata",)])
     def test_not_where_it_does_not_help(self, names: tuple[str, ...]) -> None:
