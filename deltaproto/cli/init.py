@@ -29,6 +29,8 @@ from deltaproto.policy.local_catalog import load_local_catalog
 
 STARTER_INVENTORY = "_inventory"
 STARTER_POLICY = "policy.yaml"
+_NIGHTLY = "deltaproto scan --fail-on never; s=$?; deltaproto check && exit $s"
+"""exits with the code of `check`, or else with that of `scan`"""
 _SETTINGS = """\
 # Settings of this folder. Every deltaproto command that runs here reads them.
 
@@ -51,7 +53,7 @@ policy: {policy}
 #   AWS_SECRET_ACCESS_KEY: ${{LAKE_SECRET}}
 
 # A nightly scan, as a line of crontab:
-# 0 2 * * *  cd {folder} && {{ deltaproto scan --fail-on never && deltaproto check; }}
+# 0 2 * * *  cd {folder} && {{ {nightly}; }}
 """
 _NO_CLIENTS = """\
 # A starter policy, written by deltaproto init. It names no clients yet:
@@ -108,6 +110,7 @@ def _write_settings(values: Mapping[str, Any], storage: Mapping[str, str]) -> st
         inventory=json.dumps(inventory),
         policy=json.dumps(policy),
         folder=json.dumps(os.getcwd()),
+        nightly=_NIGHTLY,
     )
     # Refuse a name that the file cannot store before writing anything.
     parse_settings(text, SETTINGS_FILE, os.environ)

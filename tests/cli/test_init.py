@@ -112,14 +112,28 @@ def test_the_nightly_line_checks_the_fleet_although_a_table_is_unreadable(
 ) -> None:
     assert cli("init", "lake").code == 0
     (folder / "lake/empty/_delta_log").mkdir(parents=True)
-    (line,) = [each for each in Path("deltaproto.yaml").read_text().splitlines() if "* * *" in each]
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(Path(__file__).parents[2])}
-    command = ["/bin/sh", "-c", line.removeprefix("# 0 2 * * *  ")]
-    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    ran = run_nightly_line()
     assert ran.returncode == 3
     # The summary of check, after that of scan.
     assert "3 tables, 1 unreadable" in ran.stdout
+
+
+def run_nightly_line(**variables: str) -> subprocess.CompletedProcess[str]:
+    (line,) = [each for each in Path("deltaproto.yaml").read_text().splitlines() if "* * *" in each]
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    source = str(Path(__file__).parents[2])
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": source, **variables}
+    command = ["/bin/sh", "-c", line.removeprefix("# 0 2 * * *  ")]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_the_nightly_line_fails_if_nothing_was_scanned(cli: Cli, folder: Path) -> None:
+    """`check` then reports on an earlier scan, and its success says nothing about today."""
+    assert cli("init", "lake").code == 0
+    assert run_nightly_line().returncode == 0
+    ran = run_nightly_line(DELTAPROTO_SCAN_TIMEOUT="soon")
+    assert "DELTAPROTO_SCAN_TIMEOUT" in ran.stderr
+    assert (ran.returncode, "2 tables; verdicts" in ran.stdout) == (2, True)
 
 
 def test_the_variables_of_the_settings_do_not_disturb_a_second_run(
