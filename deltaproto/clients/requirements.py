@@ -59,6 +59,8 @@ TYPE_PREFIX, EXPRESSION_PREFIX = "type ", "expression "
 """prefixes of hazards for a column type and for a construct in a constraint"""
 MALFORMED = "malformed"
 """a type that lacks a part, after `TYPE_PREFIX`"""
+OF_EXPRESSIONS = "a constraint or generated column uses"
+"""begins the description of each hazard with `EXPRESSION_PREFIX`"""
 ANY_OTHER = "*"
 """any other type or construct, after `TYPE_PREFIX` or `EXPRESSION_PREFIX`"""
 
@@ -200,7 +202,7 @@ def describe_hazard(hazard: str) -> str:
     if hazard.startswith(TYPE_PREFIX):
         return f"a column has the type {hazard.removeprefix(TYPE_PREFIX)}"
     if hazard.startswith(EXPRESSION_PREFIX):
-        return f"a constraint or generated column uses {hazard.removeprefix(EXPRESSION_PREFIX)}"
+        return f"{OF_EXPRESSIONS} {hazard.removeprefix(EXPRESSION_PREFIX)}"
     return _TEXTS[hazard]
 
 

@@ -7,6 +7,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from deltaproto.caches import cache_by_identity
+from deltaproto.clients import requirements
 from deltaproto.clients.matching import NOT_OFFERED
 from deltaproto.clients.model import Access, Verdict
 from deltaproto.clients.remedy import TABLE
@@ -90,6 +91,11 @@ def _common_hint(judged: DeclaredVerdict) -> str | None:
         return "declare only the access that it needs, such as access: [read] or --access read"
     if judged.verdict.verdict is Verdict.UNKNOWN:
         return "try the client on a copy of the table, and declare the result with --client-file"
+    if judged.verdict.reason.startswith(requirements.OF_EXPRESSIONS):
+        return (
+            "no known version works: use another client, or replace the constraint by one in "
+            "Spark SQL with plain comparisons"
+        )
     if not judged.verdict.because:
         return (
             "no known version works: use another client, or remove the cause named in the "

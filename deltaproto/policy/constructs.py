@@ -49,6 +49,10 @@ _TYPES = frozenset(
 )
 """cast targets that are not constructs; element types of the last three are checked"""
 _AFTER_CAST = ("CAST", "TRY_CAST")
+OTHER_FUNCTION = "a function that Spark does not have"
+"""a construct, beside the function's own, as other engines store it"""
+_COLUMN_IN_QUOTES = "a column's name in double quotes"
+"""a string for Spark, and the column for other engines"""
 _ARGUMENTS = {
     **dict.fromkeys(("TRIM", "LTRIM", "RTRIM", "CEIL", "FLOOR", "TO_DATE", "TO_TIMESTAMP"), 1),
     "REPLACE": 3,
@@ -83,6 +87,22 @@ def find_constructs(expression: str, columns: Collection[str] = ()) -> tuple[str
     return tuple(dict.fromkeys(_find_in_tokens(scan_tokens(expression), known)))
 
 
+def find_other_functions(expression: str) -> list[str]:
+    """Return the functions of an expression that Spark does not have, in order, lowercase.
+
+    Spark fails to write rows if a constraint calls one, unless the session defines it: other
+    engines, such as deltalake, store the names of their own functions.
+    """
+    calls = (each.removesuffix("()") for each in find_constructs(expression) if each[-2:] == "()")
+    return [name for name in calls if _is_other(name)]
+
+
+def _is_other(function: str) -> bool:
+    from deltaproto.sql.functions import is_built_in
+
+    return not is_built_in(function) and function not in _TYPES
+
+
 def _find_in_tokens(tokens: Sequence[Token], columns: ColumnNames) -> Iterator[str]:
     types, calls = _find_cast_types(tokens), _find_calls(tokens)
     for at, token in enumerate(tokens):
@@ -93,7 +113,7 @@ def _find_in_tokens(tokens: Sequence[Token], columns: ColumnNames) -> Iterator[s
         elif token.string:
             if before is not None and before.string:
                 yield "adjacent strings"
-            yield from _classify_string(token)
+            yield from _classify_string(token, columns)
         elif token.key[0].isalpha() or token.key[0] == "_":
             if at in types:
                 yield from _type(token)
@@ -211,7 +231,10 @@ def _classify_word(
         if key in _PATTERNS and after is not None and after.key in _QUANTIFIERS:
             yield "like any"
     elif after is not None and after.key == "(":
-        yield f"{token.text.lower()}()"
+        name = token.text.lower()
+        yield f"{name}()"
+        if _is_other(name):
+            yield OTHER_FUNCTION
     elif after is not None and after.string and key in _LITERALS:
         yield f"{key.lower()} literal"
     else:
@@ -225,9 +248,10 @@ def _classify_column(name: str, columns: ColumnNames) -> Iterator[str]:
         yield name.lower() if name.strip() else "blank name"
 
 
-def _classify_string(token: Token) -> Iterator[str]:
+def _classify_string(token: Token, columns: ColumnNames) -> Iterator[str]:
     if token.text.startswith('"'):
-        yield "double-quoted string"
+        is_column = token.value.casefold() in columns.folded
+        yield _COLUMN_IN_QUOTES if is_column else "double-quoted string"
     elif not token.text.startswith("'"):
         yield "raw string"
     elif "\\" in token.text:

@@ -6,12 +6,15 @@ from deltaproto.clients import requirements
 from deltaproto.clients.catalog import ClientCatalog
 from deltaproto.clients.model import Access, Verdict
 from deltaproto.clients.verdicts import path_verdicts
+from deltaproto.policy.constructs import OTHER_FUNCTION
 from deltaproto.protocol.protocol import Protocol
 from tests.support.failures import each_row
 
 HIDDEN, STORED = requirements.HIDDEN_PARTITIONS, requirements.STORED_PARTITIONS
 BINARY, MAPPED = requirements.BINARY_PARTITIONS, requirements.MAPPED_PARTITIONS
 READ, APPEND, DML = Access.READ, Access.APPEND, Access.DML
+IN_QUOTES = requirements.EXPRESSION_PREFIX + "a column's name in double quotes"
+OTHER = requirements.EXPRESSION_PREFIX + OTHER_FUNCTION
 
 
 def judged(client: str, access: Access, hazard: str) -> Verdict:
@@ -60,6 +63,23 @@ def judged(client: str, access: Access, hazard: str) -> Verdict:
         ("delta-spark@4.0.0", APPEND, requirements.UNSTAMPED, Verdict.UNKNOWN),
         ("databricks-runtime@17.3", APPEND, requirements.UNSTAMPED, Verdict.UNKNOWN),
         ("delta-spark@4.0.0", APPEND, requirements.UNTRACKED_FILES, Verdict.OK),
+        ("delta-spark@4.4.0", APPEND, "expression strpos()", Verdict.OK),
+        ("delta-spark@4.4.0", READ, OTHER, Verdict.OK),
+        ("delta-spark@4.4.0", APPEND, OTHER, Verdict.REFUSED),
+        ("delta-spark@3.3.0", Access.MAINTAIN, OTHER, Verdict.REFUSED),
+        ("databricks-runtime@17.3", APPEND, OTHER, Verdict.UNKNOWN),
+        ("deltalake/engine@1.6.6", APPEND, OTHER, Verdict.OK),
+        ("deltalake/engine@1.6.6", APPEND, "expression arrow_cast()", Verdict.OK),
+        (
+            "delta-spark@4.4.0",
+            APPEND,
+            "expression a column's name in double quotes",
+            Verdict.UNKNOWN,
+        ),
+        ("delta-spark@4.4.0", DML, "expression ::", Verdict.OK),
+        ("delta-spark@3.3.0", DML, "expression ::", Verdict.REFUSED),
+        ("delta-spark@3.3.0", DML, "expression try_mod()", Verdict.REFUSED),
+        ("delta-spark@3.3.0", DML, "expression length()", Verdict.OK),
     ],
 )
 def test_the_catalog_says_what_was_measured(

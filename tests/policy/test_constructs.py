@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from deltaproto.policy.constructs import find_constructs
+from deltaproto.policy.constructs import OTHER_FUNCTION, find_constructs
 from tests.support.failures import each_row
 
 COLUMNS = ("id", "word", "price", "tags", "s")
@@ -25,6 +25,11 @@ ROWS = (
     ("if(id > 0, true, false)", ("if()",)),
     ("id div 2 = 1", ("div",)),
     ('word = "x"', ("double-quoted string",)),
+    ("\"Word\" = 'x'", ("a column's name in double quotes",)),
+    ("strpos(word, 'a') > 0", ("strpos()", OTHER_FUNCTION)),
+    ("id > arrow_cast('1', 'Int64')", ("arrow_cast()", OTHER_FUNCTION)),
+    ("cast(tags as array<varchar(5)>) is null", ("cast", "varchar()")),
+    ("some(id > 0) and (id in (1)) and not (id = 2)", ("some()",)),
     ("word = 'it\\'s'", ("backslash in a string",)),
     ("word like 'a%'", ("like",)),
     ("word not rlike '^a' and id > 0", ("rlike",)),

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from deltaproto.planning.predict.outcome import Refusal
+from deltaproto.policy.constructs import find_other_functions
 from deltaproto.sql.quoting import quote_literal
 from deltaproto.sql.tokens import is_enclosed, scan_tokens
 
@@ -69,9 +70,9 @@ def restorable_text(expression: str) -> str | None:
     """Return a stored expression as ADD CONSTRAINT has to name it to keep its meaning.
 
     None if no text does. Other engines, and SET TBLPROPERTIES, store expressions that Delta's
-    grammar would change.
+    grammar would change, and functions that Spark does not have.
     """
-    if not is_enclosed(expression):
+    if not is_enclosed(expression) or find_other_functions(expression):
         return None
     text, end = "", 0
     for token in scan_tokens(expression):

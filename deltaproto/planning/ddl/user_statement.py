@@ -27,7 +27,7 @@ from deltaproto.planning.predict.outcome import (
     refusal_on_databricks,
 )
 from deltaproto.planning.predict.pending import with_pending
-from deltaproto.planning.predict.properties import find_untracked_files
+from deltaproto.planning.predict.properties import find_other_function, find_untracked_files
 from deltaproto.planning.predict.schema import (
     Path,
     Struct,
@@ -246,7 +246,11 @@ class UpgradeUniform(NamedTuple):
             table = after
             commits.append(PredictedCommit("REORG TABLE UPGRADE UNIFORM", table.protocol))
         rewrites = Rewrite.NONE
-        lost = find_lost_clustering(before, engine) or find_untracked_files(before, "")
+        lost = (
+            find_lost_clustering(before, engine)
+            or find_untracked_files(before, "")
+            or find_other_function(before, "")
+        )
         doubt = _SKIPS_FILES if may_skip_files(before, engine) else None
         if lost is not None:
             doubt = lost._replace(error="DELTA_ICEBERG_COMPAT_VIOLATION.REWRITE_DATA_FAILED")

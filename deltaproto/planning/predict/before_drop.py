@@ -16,6 +16,7 @@ from deltaproto.planning.predict.consistency import (
 )
 from deltaproto.planning.predict.nested_not_null import validate_nested_not_null
 from deltaproto.planning.predict.outcome import REMOVE_MAPPING, Refusal, Rewrite
+from deltaproto.planning.predict.properties import find_other_function
 from deltaproto.planning.predict.schema import without_type_changes
 from deltaproto.planning.predict.table import (
     CHECKPOINT_POLICY,
@@ -164,12 +165,20 @@ def _remove_vectors(table: Table, engine: Engine) -> BeforeDrop:
     rewrites = purge_rewrites(table)
     if rewrites is not Rewrite.NONE:
         sure = bool(there or table.stray_columns) and not may_skip_files(table, engine)
+        if (refusal := _refuse_written_rows(table, engine)) is not None:
+            return BeforeDrop(after, tuple(operations), refusal=refusal._replace(sure=sure))
         operations.append((_REORG, sure))
     operations.append(("Deletion Vector Tombstones", True))
     after = purged(after, engine)
     changed = True if writable else False if there is False else None
     prepared = BeforeDrop(after, tuple(operations), rewrites, changed)
     return prepared if after.vectors is False else _leaving_files(prepared, _VECTORS)
+
+
+def _refuse_written_rows(table: Table, engine: Engine) -> Refusal | None:
+    """Return why the REORG that a drop runs cannot write rows, or None."""
+    spark = engine.name is EngineName.DELTA_SPARK
+    return find_other_function(table, "") if spark else None
 
 
 def purge_rewrites(table: Table) -> Rewrite:
@@ -261,6 +270,8 @@ def _rewrite_widened(table: Table, engine: Engine) -> BeforeDrop:
         return BeforeDrop(unset, tuple(operations), refusal=refusal._replace(sure=sure))
     # If all files were written after the change, nothing is rewritten and REORG does not commit.
     if not table.rewritten:
+        if (refusal := _refuse_written_rows(table, engine)) is not None:
+            return BeforeDrop(unset, tuple(operations), refusal=refusal._replace(sure=False))
         operations.append((_REORG, False))
         # A rewritten file has no deletion vector.
         after = after._replace(vectors=None if table.vectors else table.vectors)
