@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,6 +23,8 @@ from deltaproto.protocol.protocol import Protocol
 from tests.protocol.strategies import NAMES, UNKNOWN, protocols
 from tests.support.contract import validate
 from tests.support.logs import Log, add, metadata, protocol
+
+pytestmark = pytest.mark.rotating
 
 REFERENCES = [
     client.id if client.versions == "none" else f"{client.id}@{each.start}"

@@ -14,6 +14,8 @@ from deltaproto.cli.main import main
 from tests.conftest import Ran
 from tests.fleet.fleets import make_fleet, two_folders
 
+pytestmark = pytest.mark.rotating
+
 Cli = Callable[..., Ran]
 CLIENTS = ("--client", "trino@400", "--client", "delta-spark@4.4.0")
 

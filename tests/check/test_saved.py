@@ -18,6 +18,8 @@ from tests.conftest import Ran
 from tests.support.failures import each_row
 from tests.support.logs import Log, add, metadata, protocol
 
+pytestmark = pytest.mark.rotating
+
 Cli = Callable[..., Ran]
 Checked = Callable[..., dict[str, Any]]
 CLIENTS = (

@@ -10,6 +10,8 @@ import pytest
 
 from tests.conftest import Ran
 
+pytestmark = pytest.mark.rotating
+
 Cli = Callable[..., Ran]
 
 

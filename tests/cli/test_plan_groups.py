@@ -11,6 +11,8 @@ import pytest
 from tests.conftest import Ran
 from tests.fleet.fleets import make_fleet, two_folders
 
+pytestmark = pytest.mark.rotating
+
 Cli = Callable[..., Ran]
 GOAL = ("--enable", "deletionVectors", "--client", "trino@400")
 

@@ -15,6 +15,8 @@ from tests.conftest import Ran
 from tests.support.failures import collect_failures
 from tests.support.logs import Log, add, column, commit_info, metadata, protocol, schema_string
 
+pytestmark = pytest.mark.rotating
+
 Cli = Callable[..., Ran]
 CANARY = "c4n4ryV4lue9c4n4ry"
 KEY = "AKIAC4N4RYC4N4RYC4N4"

@@ -40,6 +40,8 @@ from tests.execution.scripted import NOW, ON, VECTORS, Clock, ScriptedEngine, le
 from tests.support.contract import documents
 from tests.support.logs import Log, commit_info, metadata, protocol
 
+pytestmark = pytest.mark.rotating
+
 HOUR = 3600.0
 NAMES = ("dev_a", "b", "c", "d", "e")
 POLICY = """

@@ -27,6 +27,8 @@ from tests.fleet.moves import move, sound_fleet
 from tests.support.contract import documents, validate
 from tests.support.logs import Log, commit_info, metadata, protocol
 
+pytestmark = pytest.mark.rotating
+
 SCHEMAS = Path(schemas.__file__).parent
 Cli = Callable[..., Ran]
 Entry = dict[str, Any]

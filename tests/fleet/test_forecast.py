@@ -38,6 +38,8 @@ from tests.support import contract
 from tests.support.logs import Log, commit_info, metadata, protocol
 from tests.support.unity_server import UnityServer, unity_server
 
+pytestmark = pytest.mark.rotating
+
 Cli = Callable[..., Ran]
 V2 = ["v2Checkpoint"]
 EXISTING = [rule for rule in RULES if rule.tables is TableAge.EXISTING]

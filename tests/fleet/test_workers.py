@@ -18,6 +18,8 @@ import pytest
 
 from deltaproto.fleet.workers import Work, WorkerDied, WorkerPool, count_processes
 
+pytestmark = pytest.mark.rotating
+
 LARGE = 200_000_000
 SECONDS = 30
 

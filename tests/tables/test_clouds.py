@@ -14,7 +14,12 @@ from deltalake import DeltaTable, write_deltalake
 from tests.conftest import Ran
 from tests.support.lakes import Lake
 
-pytestmark = [pytest.mark.storage, pytest.mark.usefixtures("no_cloud"), pytest.mark.timeout(1500)]
+pytestmark = [
+    pytest.mark.storage,
+    pytest.mark.usefixtures("no_cloud"),
+    pytest.mark.timeout(1500),
+    pytest.mark.rotating,
+]
 Cli = Callable[..., Ran]
 POLICY = "policy_version: 1\nclients:\n  - client: trino@452\n    access: [read]\n"
 _SECONDS = 30

@@ -28,6 +28,8 @@ from tests.conftest import Ran
 from tests.support.connect_server import outside
 from tests.support.logs import Log, metadata, protocol
 
+pytestmark = pytest.mark.rotating
+
 SECRET = "nobody-may-see"
 NO_URLS = (
     "sc:/host:15002",

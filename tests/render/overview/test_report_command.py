@@ -21,6 +21,8 @@ from tests.fleet.fleets import make_fleet
 from tests.support.contract import documents
 from tests.support.logs import Log, add, column, commit_info, metadata, protocol, schema_string
 
+pytestmark = pytest.mark.rotating
+
 Cli = Callable[..., Ran]
 POLICY = """
 policy_version: 1
