@@ -254,8 +254,8 @@ def find_other_function(table: Table, error: str) -> Refusal | None:
         for function in find_other_functions(table.configuration[key]):
             return Refusal(
                 error,
-                f"the constraint {name} calls {function}(), which Spark does not have: Delta Spark "
-                "cannot write rows",
+                f"the constraint {name} calls {function}(), which Spark does not have: unless the "
+                "session defines it, Delta Spark cannot write rows",
                 f"drop the constraint {name}, or replace it by one in Spark SQL, first",
             )
     return None
