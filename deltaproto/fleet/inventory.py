@@ -332,9 +332,8 @@ class InventoryTables:
 
     def _missing_error(self, name: Inventory) -> UsageError | TableError:
         if not any(map(self.has_table, {Inventory.SCANS, Inventory.TABLES} - {name})):
-            path = self.location.path
-            there = path is None or os.path.lexists(path)
-            return missing_inventory_error(self.location.path_or_uri, exists=there)
+            exists = self.location.path is None or os.path.lexists(self.location.path)
+            return missing_inventory_error(self.location.path_or_uri, exists=exists)
         return TableError(
             ErrorCode.CORRUPT_LOG,
             f"{self.location.path_or_uri}: the inventory has no table {name}",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+NO_ROUTINE = "UNRESOLVED_ROUTINE"
+"""the error class when Spark does not have a function"""
+
 _TYPED = {
     "boolean": """
         array_contains arrays_overlap contains endswith equal_null exists forall ilike is_valid_utf8

@@ -18,7 +18,7 @@ from deltaproto.planning.ddl.operators import (
     is_string,
 )
 from deltaproto.planning.predict.schema import Array, Atomic, Map, Type
-from deltaproto.sql.functions import RETURNS, is_built_in
+from deltaproto.sql.functions import NO_ROUTINE, RETURNS, is_built_in
 
 _UNITS = frozenset(
     """
@@ -50,8 +50,7 @@ def require_function(name: str) -> None:
         RefusedError: if it does not exist.
     """
     if not is_built_in(name):
-        error, message = "UNRESOLVED_ROUTINE", f"Spark has no function {name}"
-        raise RefusedError(error, message)
+        raise RefusedError(NO_ROUTINE, f"Spark has no function {name}")
 
 
 def call_result(name: str, arguments: list[Value]) -> Value:

@@ -26,7 +26,7 @@ from deltaproto.planning.predict.outcome import Refusal
 from deltaproto.planning.predict.schema import Array, Atomic, Column, Map, Struct, Type
 from deltaproto.planning.predict.table import Table
 from deltaproto.planning.predict.type_widening import decimal_parts
-from deltaproto.sql.functions import AGGREGATES, GENERATORS, NON_DETERMINISTIC
+from deltaproto.sql.functions import AGGREGATES, GENERATORS, NO_ROUTINE, NON_DETERMINISTIC
 
 UNRESOLVED = (
     "some expressions of this statement could not be resolved against the table's columns: "
@@ -37,7 +37,7 @@ _BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
 _ANYWHERE = (
     "UNRESOLVED_COLUMN.WITH_SUGGESTION",
     "UNRESOLVED_COLUMN.WITHOUT_SUGGESTION",
-    "UNRESOLVED_ROUTINE",
+    NO_ROUTINE,
     "FIELD_NOT_FOUND",
 )
 _LONGEST = 19
@@ -222,7 +222,7 @@ def _refuse_misplaced(found: ResolvedExpression, aggregated: str) -> Refusal | N
 
 def _row_resolution(refusal: Refusal | None, engine: Engine) -> Resolution:
     """Like `_engine_resolution`, but rows may also use user-defined functions."""
-    if refusal is not None and refusal.error == "UNRESOLVED_ROUTINE":
+    if refusal is not None and refusal.error == NO_ROUTINE:
         return Resolution(unresolved=True)
     return _engine_resolution(refusal, engine)
 

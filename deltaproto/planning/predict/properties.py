@@ -38,6 +38,7 @@ from deltaproto.protocol.properties import (
     expected_value,
     suggest_property,
 )
+from deltaproto.sql.functions import NO_ROUTINE
 
 TRUNCATION_RETENTION = "delta.dropFeatureTruncateHistory.retentionDuration"
 """minimum age of the history that DROP FEATURE … TRUNCATE HISTORY deletes"""
@@ -84,8 +85,6 @@ _JUDGED_LATER = ("delta.isolationLevel", MAPPING_MODE, MIN_READER_VERSION, MIN_W
 _STORE_PROPERTIES = ("SET TBLPROPERTIES", "UNSET TBLPROPERTIES")
 READ_FAILED = "FAILED_READ_FILE.NO_HINT"
 """the error class when Delta Spark cannot read the rows of a data file"""
-NO_ROUTINE = "UNRESOLVED_ROUTINE"
-"""the error class when Spark does not have a function"""
 _OF_ROWS = frozenset({"WRITE", "DELETE", "UPDATE", "MERGE", "TRUNCATE"})
 _WRITE_ROWS = frozenset({"WRITE", "DELETE", "UPDATE", "MERGE", "OPTIMIZE"})
 """operations that read or write the row ids of rows"""
