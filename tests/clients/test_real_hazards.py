@@ -201,11 +201,19 @@ def hint_alone(log: Log) -> None:
 
 
 def without(member: str) -> Callable[[Log], object]:
+    return having(member, ...)
+
+
+def having(member: str, value: object) -> Callable[[Log], object]:
+    """Store another value in the metaData action; an ellipsis removes the member."""
+
     def change(log: Log) -> None:
         file = log.path(0, ".json")
         actions = [json.loads(line) for line in file.read_text().splitlines()]
         for action in actions:
-            action.get("metaData", {}).pop(member, None)
+            if "metaData" in action:
+                changed = {**action["metaData"], member: value}
+                action["metaData"] = {k: v for k, v in changed.items() if v is not ...}
         log.commit(0, *actions)
 
     return change
@@ -219,6 +227,11 @@ DAMAGES: tuple[tuple[str, Callable[[Log], object]], ...] = (
     ("no format", without("format")),
     ("no partition columns", without("partitionColumns")),
     ("no configuration", without("configuration")),
+    ("a format without members", having("format", {})),
+    ("a format without a provider", having("format", {"options": {}})),
+    ("a format without options", having("format", {"provider": "parquet"})),
+    ("a format that is a text", having("format", "parquet")),
+    ("a creation time that is a text", having("createdTime", "2026-11-30T00:00:00Z")),
 )
 """what breaks this client, and the specification forbids"""
 

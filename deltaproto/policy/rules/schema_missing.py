@@ -2,14 +2,15 @@
 
 ## What it does
 Reports a metaData action whose `schemaString` is absent or is not a JSON struct, or a commit whose
-metaData has no id, format, partition columns or configuration.
+metaData has no id, format, partition columns or configuration, or one of a wrong type.
 
 ## Why it breaks
 Without a schema, the features that it uses are unknown. Most clients cannot open such a table.
 
 ## Who breaks
 delta-rs and the Delta Kernel refuse the table. Without a schema, Delta Spark opens it with an empty
-schema at best.
+schema at best. Without the format's provider or options, as in `"format":{}`, it fails to read the
+table, and so it does if `createdTime` is not a whole number.
 
 ## How to fix
 Find the commit that stored it, and the client that wrote it.
@@ -37,7 +38,7 @@ def check(subject: RuleContext) -> Iterator[Finding]:
         if note.kind is NoteKind.METADATA_INCOMPLETE:
             yield RULE.finding(
                 subject.table,
-                f"{note.message}, which the specification requires",
+                note.message,
                 "find the client that wrote the commit; any change of a property stores it again",
             )
     schema = subject.state.metadata.schema

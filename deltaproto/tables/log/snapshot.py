@@ -24,6 +24,15 @@ from deltaproto.tables.storage.interface import LogStore
 
 _REQUIRED = ("id", "format", "partitionColumns", "configuration")
 """members of a metaData action, besides the schema (PROTOCOL.md, "Change Metadata")"""
+_OF_FORMAT = ("format.provider", "format.options")
+_TYPES = {
+    "id": str,
+    "format": dict,
+    "format.provider": str,
+    "format.options": dict,
+    "createdTime": int,
+}
+"""members whose type the parser does not check"""
 _NEEDS_DOMAINS = ("domainMetadata", "clustering")
 
 
@@ -259,19 +268,31 @@ def _add_commits(
             if before is None and now is not None:
                 snapshot.set_by[what] = version
         if snapshot.set_by.get("metadata") == version:
-            snapshot.notes += _missing_members(name, actions)
+            snapshot.notes += _flawed_members(name, actions)
 
 
-def _missing_members(name: str, actions: Iterable[Mapping[str, Any]]) -> Iterator[Note]:
-    """Yield a note if the commit's metaData lacks what the specification requires.
+def _flawed_members(name: str, actions: Iterable[Mapping[str, Any]]) -> Iterator[Note]:
+    """Yield notes if the commit's metaData is not as the specification requires.
 
-    Delta Kernel, and so delta-rs, Polars, DuckDB and Daft, refuses such a commit.
+    Delta Kernel, and so delta-rs, Polars, DuckDB and Daft, refuses such a commit. Delta Spark also
+    fails without the provider or options of the format, and if `createdTime` is not a whole number.
     """
-    *_, metadata = (action["metaData"] for action in actions if "metaData" in action)
-    missing = [member for member in _REQUIRED if metadata.get(member) is None]
+    *_, stored = (action["metaData"] for action in actions if "metaData" in action)
+    inner = stored.get("format")
+    known = isinstance(inner, dict)
+    members = (
+        {**stored, **{f"format.{key}": value for key, value in inner.items()}} if known else stored
+    )
+    required = (*_REQUIRED, *_OF_FORMAT) if known else _REQUIRED
+    missing = [member for member in required if members.get(member) is None]
     if missing:
         text = f"the metaData action of {name} has no {' and no '.join(missing)}"
-        yield Note(NoteKind.METADATA_INCOMPLETE, text)
+        yield Note(NoteKind.METADATA_INCOMPLETE, f"{text}, which the specification requires")
+    for member, kind in _TYPES.items():
+        value = members.get(member)
+        if value is not None and type(value) is not kind:
+            text = f"the metaData action of {name} has {show_value(value)} as {member}"
+            yield Note(NoteKind.METADATA_INCOMPLETE, f"{text}, which the specification forbids")
 
 
 def _add_checkpoint(store: LogStore, snapshot: Snapshot, base: Checkpoint) -> bool:
