@@ -26,6 +26,7 @@ from deltaproto.clients.requirements import (
     EXPRESSION_PREFIX,
     HARMLESS_UNLESS_KNOWN,
     HAZARDS_BY_FEATURE,
+    SWITCHES_CASE,
     UNNAMED_ROW_IDS,
     UNSTAMPED,
     UNTRACKED_FILES,
@@ -171,12 +172,15 @@ def _affected_accesses(hazard: str) -> frozenset[Access]:
         return _WRITING
     if hazard == UNTRACKED_FILES:
         return _REWRITING
+    if hazard == SWITCHES_CASE:
+        return _CHANGING_ROWS
     return _CHECKING if hazard.startswith(EXPRESSION_PREFIX) else _EVERY_ACCESS
 
 
 _NO_ACCESS: frozenset[Access] = frozenset()
 _EVERY_ACCESS = frozenset(Access)
 _WRITING = _EVERY_ACCESS - READ_ACCESSES
+_CHANGING_ROWS = frozenset({Access.DML})
 _REWRITING = frozenset({Access.DML, Access.MAINTAIN})
 _CHECKING = frozenset({Access.APPEND, Access.DML})
 

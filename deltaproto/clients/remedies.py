@@ -145,6 +145,20 @@ def _give_row_ids_remedy(failing: Failing) -> Remedy | None:
     )
 
 
+def _lower_case_remedy(failing: Failing) -> Remedy | None:
+    """Store values of properties in lower case, if only their case decides."""
+    case = {requirements.MAPPING_MODE_CASE, requirements.SWITCHES_CASE}
+    changed = failing.table._replace(hazards=failing.table.hazards - case)
+    if changed == failing.table or not failing.works_on(changed):
+        return None
+    return Remedy(
+        "set-property",
+        RemedyCost.METADATA,
+        "set the properties of finding DP148 again, in lower case",
+        features=failing.because,
+    )
+
+
 def _catalog_name_remedy(failing: Failing) -> Remedy | None:
     known = failing.candidate.range
     if known is None or not set(failing.because) & known.catalog_only:
@@ -184,6 +198,7 @@ _REMEDIES = (
     _upgrade_remedy,
     _complete_features_remedy,
     _give_row_ids_remedy,
+    _lower_case_remedy,
     disable_timestamps_remedy,
     normalize_remedy,
     _catalog_name_remedy,

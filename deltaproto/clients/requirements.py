@@ -13,6 +13,7 @@ DELTA_RS_REWRITES = "delta-rs-rewrites"
 MAPPED_PARTITIONS = "mapped-partitions"
 MAPPING_ADDED_LATER = "mapping-added-later"
 UNMAPPED_COLUMNS = "unmapped-columns"
+AMBIGUOUS_COLUMNS = "ambiguous-columns"
 MAPPED_COLLECTIONS = "mapped-collections"
 DROPPED_COLUMNS = "dropped-columns"
 MAPPED_NAMES = "names-that-need-mapping"
@@ -55,6 +56,8 @@ UNNAMED_ROW_IDS = "unnamed-row-ids"
 UNTRACKED_FILES = "files-without-row-ids"
 UNSTAMPED = "commit-without-timestamp"
 APPEND_ONLY = "append-only"
+MAPPING_MODE_CASE = "mapping-mode-in-another-case"
+SWITCHES_CASE = "switches-in-another-case"
 TYPE_PREFIX, EXPRESSION_PREFIX = "type ", "expression "
 """prefixes of hazards for a column type and for a construct in a constraint"""
 MALFORMED = "malformed"
@@ -71,6 +74,8 @@ _TEXTS = {
     MAPPED_PARTITIONS: "a partition column is stored under a physical name",
     MAPPING_ADDED_LATER: "column mapping was enabled on files that have no column ids",
     UNMAPPED_COLUMNS: "column mapping is enabled, and a column has no id or no physical name",
+    AMBIGUOUS_COLUMNS: "column mapping is enabled, and two columns have the same id or physical "
+    "name",
     MAPPED_COLLECTIONS: "column mapping is enabled, and a column contains an array, map or variant",
     DROPPED_COLUMNS: "column mapping is enabled, and data files may contain dropped columns",
     MAPPED_NAMES: "a column has a name that needs column mapping, such as one with a space",
@@ -120,6 +125,8 @@ _TEXTS = {
     UNSTAMPED: "in-commit timestamps are enabled, and the newest commit has none",
     UNTRACKED_FILES: "row tracking is enabled, and a data file has no row ids",
     APPEND_ONLY: "the table is append-only",
+    MAPPING_MODE_CASE: "the mode of column mapping is not stored in lower case",
+    SWITCHES_CASE: "a property is stored as TRUE instead of true",
 }
 WITH_BOOLEANS: Mapping[str, str] = {
     UNREADABLE_STATISTICS: UNREADABLE_WITH_BOOLEANS,
@@ -163,8 +170,8 @@ KNOWN_HAZARDS = frozenset(_TEXTS)
 HAZARDS_BY_FEATURE: Mapping[str, frozenset[str]] = {
     "columnMapping": frozenset(
         {
-            *(MAPPED_PARTITIONS, MAPPING_ADDED_LATER, UNMAPPED_COLUMNS),
-            *(MAPPED_COLLECTIONS, DROPPED_COLUMNS, MAPPED_NAMES),
+            *(MAPPED_PARTITIONS, MAPPING_ADDED_LATER, UNMAPPED_COLUMNS, AMBIGUOUS_COLUMNS),
+            *(MAPPED_COLLECTIONS, DROPPED_COLUMNS, MAPPED_NAMES, MAPPING_MODE_CASE),
         }
     ),
     "deletionVectors": frozenset({VECTORS_ON_SPECIAL_PATHS}),

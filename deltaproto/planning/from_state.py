@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from deltaproto.clients.requirements import (
+    AMBIGUOUS_COLUMNS,
     ESCAPED_PATHS,
     NON_ASCII_PATHS,
     UNMAPPED_COLUMNS,
@@ -25,12 +26,11 @@ from deltaproto.planning.predict.table import (
 from deltaproto.policy.contents import find_contents
 from deltaproto.protocol.decoding import parse_whole
 from deltaproto.protocol.feature import Trace
-from deltaproto.protocol.metadata import Metadata
+from deltaproto.protocol.metadata import Metadata, walk_fields
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.protocol.table_state import TableState
 
 _HOUR_MS = 3_600_000
-_ID, _PHYSICAL = "delta.columnMapping.id", "delta.columnMapping.physicalName"
 
 
 def _timestamp_error(state: TableState) -> str:
@@ -68,10 +68,11 @@ def table_from_state(state: TableState) -> Table:
         bounds=state.bounds,
     )
     if table.mapped:
+        contents = find_contents(metadata)
         table = table._replace(
-            unmapped=UNMAPPED_COLUMNS in find_contents(metadata),
+            unmapped=UNMAPPED_COLUMNS in contents,
             uncounted=MAX_COLUMN_ID not in table.configuration,
-            ambiguous=_is_ambiguous(metadata.schema),
+            ambiguous=AMBIGUOUS_COLUMNS in contents,
             folder_hazards=_folder_hazards(state),
         )
     table = table.with_schema(None if metadata.schema is None else parse_schema(metadata.schema))
@@ -98,52 +99,14 @@ def _folder_hazards(state: TableState) -> frozenset[str]:
     return frozenset(found)
 
 
-def _is_ambiguous(schema: Any) -> bool:
-    """Return True if two columns have the same column mapping id, or the same physical path."""
-    ids: set[Any] = set()
-    paths: set[Path] = set()
-    for path, metadata in _walk_fields(schema, physical=True):
-        # Delta assigns a new id or name where there is none.
-        if not isinstance(metadata.get(_PHYSICAL), str):
-            continue
-        stored = metadata.get(_ID)
-        number = stored if isinstance(stored, int) else None
-        if path in paths or number in ids:
-            return True
-        paths.add(path)
-        ids |= {number} - {None}
-    return False
-
-
 def read_comments(metadata: Metadata) -> Mapping[Path, str]:
     """Return the comments by column path; the table's comment has the empty path."""
     found = {
         path: text
-        for path, stored in _walk_fields(metadata.schema)
+        for path, stored in walk_fields(metadata.schema)
         if isinstance(text := stored.get("comment"), str)
     }
     return {(): metadata.description, **found} if metadata.description else found
-
-
-def _walk_fields(
-    kind: Any, path: Path = (), *, physical: bool = False
-) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """Yield the path and the metadata of every column and nested field of a stored schema.
-
-    Args:
-        physical: use the names in data files, for fields that have them.
-    """
-    if not isinstance(kind, Mapping):
-        return
-    for field in kind.get("fields") or ():
-        metadata = field.get("metadata")
-        metadata = metadata if isinstance(metadata, Mapping) else {}
-        name = metadata.get(_PHYSICAL) if physical else None
-        here = (*path, name if isinstance(name, str) else str(field.get("name", "")))
-        yield here, metadata
-        yield from _walk_fields(field.get("type"), here, physical=physical)
-    for key, name in (("elementType", "element"), ("keyType", "key"), ("valueType", "value")):
-        yield from _walk_fields(kind.get(key), (*path, name), physical=physical)
 
 
 def with_history(
@@ -211,4 +174,4 @@ def may_have_stray_columns(
     highest = parse_whole(configuration.get(MAX_COLUMN_ID) or "")
     if (configuration.get(MAPPING_MODE) or "none").lower() == "none" or highest is None:
         return False
-    return None if highest > sum(1 for _ in _walk_fields(schema)) else False
+    return None if highest > sum(1 for _ in walk_fields(schema)) else False

@@ -13,7 +13,12 @@ from deltaproto.caches import cache_by_text
 from deltaproto.clients import requirements
 from deltaproto.policy.constructs import ColumnNames, find_constructs
 from deltaproto.protocol.decoding import parse_whole
-from deltaproto.protocol.metadata import FORBIDDEN_IN_NAMES, Metadata, parse_schema_string
+from deltaproto.protocol.metadata import (
+    FORBIDDEN_IN_NAMES,
+    Metadata,
+    parse_schema_string,
+    walk_fields,
+)
 
 Columns = tuple[str, ...]
 Contents = Mapping[str, Columns]
@@ -66,6 +71,23 @@ def find_contents(metadata: Metadata) -> Contents:
             for construct in _constructs(text, columns):
                 _add(found, requirements.EXPRESSION_PREFIX + construct, name)
     return _to_contents(found)
+
+
+_IN_LOWER_CASE: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    _MODE: (requirements.MAPPING_MODE_CASE, _MODES),
+    "delta.appendOnly": (requirements.SWITCHES_CASE, ("true",)),
+    "delta.enableChangeDataFeed": (requirements.SWITCHES_CASE, ("true",)),
+}
+
+
+def find_other_case(configuration: Mapping[str, str | None]) -> Mapping[str, str]:
+    """Return the hazard of each property with a value that only its case makes unusual."""
+    found = {}
+    for key, (hazard, values) in _IN_LOWER_CASE.items():
+        value = configuration.get(key) or ""
+        if value not in values and value.lower() in values:
+            found[key] = hazard
+    return found
 
 
 class _Columns(NamedTuple):
@@ -137,6 +159,8 @@ def _contents_of_schema(schema_string: str, partitions: Sequence[str], mapped: b
         if column.get("type") == "binary" and str(column.get("name")) in partitioned:
             _add(found, requirements.BINARY_PARTITIONS, str(column.get("name")))
     if mapped:
+        for path in _ambiguous_columns(schema):
+            _add(found, requirements.AMBIGUOUS_COLUMNS, path)
         for column in columns:
             name, physical = str(column.get("name")), _physical(column)
             if name in partitioned and physical not in (None, name):
@@ -167,6 +191,22 @@ def _walk(struct: Mapping[str, Any], parent: str, mapped: bool) -> Iterator[tupl
         # Most columns have a simple type, for which there is nothing to yield.
         if not isinstance(kind, str) or kind not in _SIMPLE:
             yield from _contents_of_type(kind, path, mapped)
+
+
+def _ambiguous_columns(schema: Mapping[str, Any]) -> Iterator[str]:
+    """Yield columns with the column mapping id or the physical path of an earlier one."""
+    ids: set[int] = set()
+    paths: set[tuple[str, ...]] = set()
+    fields = zip(walk_fields(schema), walk_fields(schema, physical=True), strict=True)
+    for (name, _), (path, described) in fields:
+        # Delta assigns a new id or name where there is none.
+        if not isinstance(described.get(_PHYSICAL), str):
+            continue
+        stored = described.get(_ID)
+        if path in paths or (isinstance(stored, int) and stored in ids):
+            yield ".".join(name)
+        paths.add(path)
+        ids |= {stored} if isinstance(stored, int) else set()
 
 
 def _is_mapped(field: Mapping[str, Any]) -> bool:

@@ -15,7 +15,19 @@ from deltaproto.protocol.table_state import TableState
 
 SEPARATOR = "; "
 """between the hazards in a finding's evidence"""
-_RULES = ("DP134", "DP136", "DP137", "DP140", "DP141", "DP142", "DP143", "DP144", "DP146", "DP147")
+_RULES = (
+    "DP134",
+    "DP136",
+    "DP137",
+    "DP140",
+    "DP141",
+    "DP142",
+    "DP143",
+    "DP144",
+    "DP146",
+    "DP147",
+    "DP148",
+)
 _FILES = {
     Trace.ABSOLUTE_PATHS: requirements.ABSOLUTE_PATHS,
     Trace.NON_ASCII_PATHS: requirements.NON_ASCII_PATHS,

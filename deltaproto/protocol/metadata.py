@@ -248,6 +248,27 @@ def physical_name(field: Any) -> Any:
     return mapped if mapped and isinstance(mapped, str) else field.get("name")
 
 
+def walk_fields(
+    kind: Any, path: tuple[str, ...] = (), *, physical: bool = False
+) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
+    """Yield the path and the metadata of every column and nested field of a stored schema.
+
+    Args:
+        physical: use the names in data files, for fields that have them.
+    """
+    if not isinstance(kind, Mapping):
+        return
+    for field in kind.get("fields") or ():
+        metadata = field.get("metadata")
+        metadata = metadata if isinstance(metadata, Mapping) else {}
+        name = metadata.get("delta.columnMapping.physicalName") if physical else None
+        here = (*path, name if isinstance(name, str) else str(field.get("name", "")))
+        yield here, metadata
+        yield from walk_fields(field.get("type"), here, physical=physical)
+    for key, name in (("elementType", "element"), ("keyType", "key"), ("valueType", "value")):
+        yield from walk_fields(kind.get(key), (*path, name), physical=physical)
+
+
 def _text(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value

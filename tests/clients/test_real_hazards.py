@@ -316,6 +316,50 @@ def judged(table: str) -> Iterator[tuple[str, Access, Use, list[int], PathVerdic
         yield name, access, use, right, said
 
 
+def physical(name: str, number: int, stored: str) -> dict[str, Any]:
+    """A column of `build` under another name, as after RENAME COLUMN."""
+    ids: dict[str, Any] = {
+        "delta__columnMapping__id": number,
+        "delta__columnMapping__physicalName": stored,
+    }
+    return column(name, "long" if stored == "id" else "string", **ids)
+
+
+@pytest.mark.parametrize("mode", ["name", "Name"])
+def test_a_mode_in_another_case_is_ignored(mode: str, tmp_path: Path) -> None:
+    mapping = {"delta.columnMapping.mode": mode, "delta.columnMapping.maxColumnId": "2"}
+    columns = (physical("number", 1, "id"), physical("word", 2, "word"))
+    table = build(Made("renamed", columns, mapping, protocol=(2, 5)), tmp_path / "made")
+    said = next(judged(table))[-1].verdict
+    found = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(table))
+    rows = pa.table(found.execute("select number from t"))["number"].to_pylist()
+    right = rows == [1, 2, 3]
+    assert (right, said) == ((True, Verdict.OK) if mode == "name" else (False, Verdict.WRONG))
+
+
+@pytest.mark.parametrize("switch", ["delta.appendOnly", "delta.enableChangeDataFeed"])
+def test_a_switch_in_another_case_is_ignored(switch: str, tmp_path: Path) -> None:
+    table = build(Made("switched", configuration={switch: "TRUE"}, protocol=(1, 4)), tmp_path)
+    said = {access: verdict.verdict for _, access, _, _, verdict in judged(table)}
+    assert (said[Access.APPEND], said[Access.DML]) == (Verdict.OK, Verdict.WRONG)
+    deltalake.DeltaTable(table).update(updates={"word": "'x'"}, predicate="id = 2")
+    assert not (Path(table) / "_change_data").exists()
+
+
+@pytest.mark.parametrize("mode", ["name", "id"])
+@pytest.mark.parametrize("stored", [("id", 2), ("word", 1)], ids=["same-name", "same-id"])
+def test_columns_that_mapping_cannot_tell_apart_are_refused(
+    mode: str, stored: tuple[str, int], tmp_path: Path
+) -> None:
+    name, number = stored
+    mapping = {"delta.columnMapping.mode": mode, "delta.columnMapping.maxColumnId": "2"}
+    columns = (physical("id", 1, "id"), physical("other", number, name))
+    table = build(Made("ambiguous", columns, mapping, protocol=(2, 5)), tmp_path / "made")
+    assert {said.verdict for *_, said in judged(table)} == {Verdict.REFUSED}
+    with pytest.raises(deltalake.exceptions.DeltaError, match="Duplicate"):
+        deltalake.DeltaTable(table)
+
+
 @pytest.mark.parametrize("use", [append, delete, merge], ids=lambda use: use.__name__)
 def test_binary_partition_values_are_stored_as_text(use: Use, tmp_path: Path) -> None:
     made = Made("binary", partition="b0", of_partition="binary")

@@ -17,6 +17,8 @@ from deltaproto.clients.model import Access, Verdict
 from deltaproto.clients.requirements import (
     EXPRESSION_PREFIX,
     MAPPED_COLLECTIONS,
+    MAPPING_MODE_CASE,
+    SWITCHES_CASE,
     TYPE_PREFIX,
     TableRequirements,
 )
@@ -135,6 +137,22 @@ def test_columns_of_an_unknown_schema_count_once_they_are_added(tmp_path: Path) 
     assert shown(said) == {"type void", MAPPED_COLLECTIONS}
     said = needs_after(saved, [f"{table} add constraint c check (cast(id as int) > 0)"])
     assert shown(said) == {"expression cast", "expression cast with a timestamp column"}
+
+
+def test_values_of_properties_are_compared_with_their_case(tmp_path: Path) -> None:
+    def hazards(*assignments: str) -> frozenset[str]:
+        statements = [
+            f"alter table delta.`{tmp_path}` set tblproperties ({a})" for a in assignments
+        ]
+        return needs_after(load(tmp_path), statements).hazards
+
+    columns = {"id": {**field(1, "id", "long", mapped=True)}}
+    write(Log(tmp_path), 0, columns, {"delta.columnMapping.mode": "Name"})
+    mode = "'delta.columnMapping.mode' = 'name'"
+    assert MAPPING_MODE_CASE in load(tmp_path).needs.hazards
+    assert MAPPING_MODE_CASE not in hazards(mode)
+    assert SWITCHES_CASE in hazards("'delta.enableChangeDataFeed' = 'TRUE'")
+    assert SWITCHES_CASE not in hazards("'delta.enableChangeDataFeed' = 'true'", mode)
 
 
 def verdict(client: str, needs: TableRequirements) -> Verdict:

@@ -824,6 +824,24 @@ CASES: tuple[Case, ...] = (
         ],
         [commit_info(inCommitTimestamp=2), add()],
     ),
+    # DP148 value-in-another-case
+    case(
+        "a-mapping-mode-in-upper-case",
+        protocol(2, 5),
+        metadata({"delta.columnMapping.mode": "NAME"}),
+        finds={("DP142", None), ("DP148", None)},
+    ),
+    case(
+        "switches-in-upper-case",
+        protocol(1, 4),
+        metadata({"delta.appendOnly": "TRUE", "delta.enableChangeDataFeed": "True"}),
+        finds={("DP148", None)},
+    ),
+    case(
+        "values-in-lower-case",
+        protocol(1, 4),
+        metadata({"delta.appendOnly": "true", "delta.enableChangeDataFeed": "FALSE"}),
+    ),
     # DP146 files-without-row-ids
     case(
         "a-file-without-row-ids",

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from deltaproto.clients import requirements
 from deltaproto.planning.predict.schema import Struct, schema_json
 from deltaproto.planning.predict.table import CONSTRAINT_PREFIX, MAPPING_MODE, ROW_TRACKING, Table
-from deltaproto.policy.contents import find_contents
+from deltaproto.policy.contents import find_contents, find_other_case
 from deltaproto.protocol.metadata import Metadata
 
 _NONE = frozenset[str]()
@@ -44,13 +44,18 @@ def find_content_change(before: Table, after: Table) -> ContentChange:
     if before.unstamped and before != after:
         # An engine that can commit to such a table gives a timestamp to its commit.
         removed |= {requirements.UNSTAMPED}
+    cased, will_be = (
+        frozenset(find_other_case(each.configuration).values()) for each in (before, after)
+    )
+    removed |= cased - will_be
+    added = after.added_hazards | (will_be - cased)
     if _contents(before) == _contents(after):
-        return ContentChange(after.added_hazards, removed)
+        return ContentChange(added, removed)
     was, will = _hazards(before), _hazards(after)
     gone = was - will
     if after.schema is None:
         gone = frozenset(w for w in gone if w.startswith(requirements.EXPRESSION_PREFIX))
-    return ContentChange((will - was) | after.added_hazards, gone | removed)
+    return ContentChange((will - was) | added, gone | removed)
 
 
 def hazards_of_columns(table: Table, columns: Struct) -> frozenset[str]:

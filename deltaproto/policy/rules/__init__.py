@@ -52,6 +52,7 @@ from deltaproto.policy.rules import (
     unrequested_feature,
     unused_feature,
     unusual_type,
+    value_in_another_case,
     writer_version_one,
 )
 
@@ -96,6 +97,7 @@ _MODULES: tuple[ModuleType, ...] = (
     stored_protocol_request,
     files_without_row_ids,
     commit_without_timestamp,
+    value_in_another_case,
 )
 
 # Policy rules have `examine`. They are imported on first use, so a run that only inspects does

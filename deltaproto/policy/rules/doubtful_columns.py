@@ -2,7 +2,8 @@
 
 ## What it does
 Reports columns of one struct whose names differ only in case, partition columns that are missing
-from the schema, and, with column mapping, columns without an id or a physical name.
+from the schema, and, with column mapping, columns without an id or a physical name, or with those
+of another column.
 
 ## Why it breaks
 Delta compares names without regard to case, so two such columns are the same column. A partition
@@ -34,6 +35,7 @@ _WORDS = (
     requirements.DUPLICATE_COLUMNS,
     requirements.PARTITION_NOT_IN_SCHEMA,
     requirements.UNMAPPED_COLUMNS,
+    requirements.AMBIGUOUS_COLUMNS,
 )
 RULE = Rule("DP142", "doubtful-columns", Severity.WARNING, since="0.1.0")
 
