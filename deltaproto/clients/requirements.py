@@ -18,6 +18,8 @@ MAPPED_COLLECTIONS = "mapped-collections"
 DROPPED_COLUMNS = "dropped-columns"
 MAPPED_NAMES = "names-that-need-mapping"
 DUPLICATE_COLUMNS = "duplicate-columns"
+COLUMNS_WITHOUT_METADATA = "columns-without-metadata"
+UNKNOWN_MEMBERS = "unknown-members-in-schema"
 PARTITION_NOT_IN_SCHEMA = "partition-not-in-schema"
 NON_ASCII_PATHS = "non-ascii-paths"
 ESCAPED_PATHS = "escaped-paths"
@@ -41,6 +43,7 @@ IMPOSSIBLE_SIZES = "impossible-file-sizes"
 NO_PARTITION_VALUES = "files-without-partition-values"
 INCOMPLETE_ADDS = "incomplete-add-actions"
 MISTYPED_ADDS = "mistyped-add-actions"
+UNENCODED_PATHS = "unencoded-paths"
 UNREADABLE_STATISTICS = "unreadable-statistics"
 UNREADABLE_WITH_BOOLEANS = "unreadable-statistics-with-booleans"
 MISTYPED_STATISTICS = "mistyped-statistics"
@@ -80,6 +83,8 @@ _TEXTS = {
     DROPPED_COLUMNS: "column mapping is enabled, and data files may contain dropped columns",
     MAPPED_NAMES: "a column has a name that needs column mapping, such as one with a space",
     DUPLICATE_COLUMNS: "columns differ only in the case of their names",
+    COLUMNS_WITHOUT_METADATA: "the schema has a column without metadata",
+    UNKNOWN_MEMBERS: "the schema has members that the specification does not define",
     PARTITION_NOT_IN_SCHEMA: "a partition column is not in the schema",
     NON_ASCII_PATHS: "data file paths contain non-ASCII characters from partition values",
     ESCAPED_PATHS: "data file paths contain escapes from partition values",
@@ -106,6 +111,7 @@ _TEXTS = {
     NO_PARTITION_VALUES: "an add action lacks partition values",
     INCOMPLETE_ADDS: "an add action lacks modificationTime or dataChange",
     MISTYPED_ADDS: "a member of an add action has the wrong type",
+    UNENCODED_PATHS: "the path of a data file is not encoded as a URI, such as one with a space",
     UNREADABLE_STATISTICS: "the statistics of a data file are not a JSON object",
     UNREADABLE_WITH_BOOLEANS: "the statistics of a data file are not a JSON object, and a column "
     "is boolean",

@@ -172,6 +172,7 @@ def _contents_of_schema(schema_string: str, partitions: Sequence[str], mapped: b
 
 def _walk(struct: Mapping[str, Any], parent: str, mapped: bool) -> Iterator[tuple[str, str]]:
     fields = [each for each in struct.get("fields") or () if isinstance(each, dict)]
+    yield from _unknown_members(struct, "fields type", parent.rstrip(".") or "the whole schema")
     if parent and not fields:
         yield requirements.TYPE_PREFIX + "empty struct", parent.rstrip(".")
     seen: set[str] = set()
@@ -185,8 +186,12 @@ def _walk(struct: Mapping[str, Any], parent: str, mapped: bool) -> Iterator[tupl
             yield requirements.UNMAPPED_COLUMNS, path
         if mapped and not FORBIDDEN_IN_NAMES.isdisjoint(name):
             yield requirements.MAPPED_NAMES, path
-        if not isinstance(field.get("nullable"), bool):
+        described = field.get("metadata", {})
+        if not isinstance(field.get("nullable"), bool) or described is None:
             yield requirements.TYPE_PREFIX + requirements.MALFORMED, path
+        elif "metadata" not in field:
+            yield requirements.COLUMNS_WITHOUT_METADATA, path
+        yield from _unknown_members(field, "name type nullable metadata", path)
         kind = field.get("type")
         # Most columns have a simple type, for which there is nothing to yield.
         if not isinstance(kind, str) or kind not in _SIMPLE:
@@ -226,10 +231,13 @@ def _contents_of_type(kind: Any, path: str, mapped: bool) -> Iterator[tuple[str,
             case "struct":
                 yield from _walk(kind, f"{path}.", mapped)
             case "array":
+                yield from _unknown_members(kind, "type elementType containsNull", path)
                 yield from _unless(isinstance(kind.get("containsNull"), bool), path)
                 yield from _collection(path, mapped)
                 yield from _contents_of_type(kind.get("elementType"), f"{path}.element", mapped)
             case "map":
+                known = "type keyType valueType valueContainsNull"
+                yield from _unknown_members(kind, known, path)
                 yield from _unless(isinstance(kind.get("valueContainsNull"), bool), path)
                 yield from _collection(path, mapped)
                 yield from _contents_of_type(kind.get("keyType"), f"{path}.key", mapped)
@@ -238,6 +246,15 @@ def _contents_of_type(kind: Any, path: str, mapped: bool) -> Iterator[tuple[str,
                 yield requirements.TYPE_PREFIX + str(other), path
     else:
         yield from _unless(False, path)
+
+
+def _unknown_members(part: Mapping[str, Any], known: str, path: str) -> Iterator[tuple[str, str]]:
+    """Yield the hazard of a part of the schema with members that the specification does not have.
+
+    Source: Spark's `DataType.parseDataType`, which compares the names of all members.
+    """
+    if not part.keys() <= frozenset(known.split()):
+        yield requirements.UNKNOWN_MEMBERS, path
 
 
 def _unless(well_formed: bool, path: str) -> Iterator[tuple[str, str]]:

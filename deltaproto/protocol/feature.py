@@ -93,6 +93,7 @@ class Trace(StrEnum):
     NO_PARTITION_VALUES = "an add action without partition values"
     INCOMPLETE_ADDS = "an add action without another required member"
     MISTYPED_ADDS = "an add action with a member of another type"
+    UNENCODED_PATHS = "an add action whose path is not encoded as a URI"
     UNREADABLE_STATISTICS = "statistics of a data file that are not a JSON object"
     MISTYPED_STATISTICS = "statistics of a data file that do not fit the types of its columns"
     UNBOUNDED_COLUMNS = "statistics of a data file with bounds, but not of every indexed column"

@@ -325,6 +325,25 @@ def physical(name: str, number: int, stored: str) -> dict[str, Any]:
     return column(name, "long" if stored == "id" else "string", **ids)
 
 
+def test_rows_of_a_path_with_a_space_are_there_twice_after_a_delete(tmp_path: Path) -> None:
+    table = build(Made("space", stored={"path": "f g.parquet"}), tmp_path)
+    (Path(table) / "f.parquet").rename(Path(table) / "f g.parquet")
+    said = {use: verdict.verdict for _, _, use, _, verdict in judged(table)}
+    assert (said[ids], said[append], said[delete]) == (Verdict.OK, Verdict.OK, Verdict.WRONG)
+    assert ids(table) == [1, 2, 3]
+    assert delete(table) == [1, 1, 2, 3, 3]
+
+
+@pytest.mark.parametrize("member", ["comment", "metadata"])
+def test_a_column_has_the_members_that_the_client_requires(member: str, tmp_path: Path) -> None:
+    odd = {**WORD, "comment": "x"} if member == "comment" else {**WORD}
+    if member == "metadata":
+        del odd["metadata"]
+    table = build(Made("odd member", (ID, odd)), tmp_path)
+    said = {use: verdict.verdict for _, _, use, _, verdict in judged(table)}
+    assert (said[ids] is Verdict.OK) is opens(table) is (member == "comment")
+
+
 @pytest.mark.parametrize("mode", ["name", "Name"])
 def test_a_mode_in_another_case_is_ignored(mode: str, tmp_path: Path) -> None:
     mapping = {"delta.columnMapping.mode": mode, "delta.columnMapping.maxColumnId": "2"}

@@ -1,16 +1,18 @@
-"""The columns of the schema contradict each other or the partitioning.
+"""The columns of the schema contradict each other, the partitioning or the specification.
 
 ## What it does
 Reports columns of one struct whose names differ only in case, partition columns that are missing
 from the schema, and, with column mapping, columns without an id or a physical name, or with those
-of another column.
+of another column. Reports columns without `metadata`, and parts of the schema with members that the
+specification does not define.
 
 ## Why it breaks
 Delta compares names without regard to case, so two such columns are the same column. A partition
 column that is missing from the schema has no type. Clients interpret this differently.
 
 ## Who breaks
-deltalake and the Rust kernel cannot open such a table; Delta Spark reports ambiguous columns.
+deltalake and the Rust kernel cannot open such a table; Delta Spark reports ambiguous columns. Delta
+Spark also refuses any unknown member of the schema, such as `"comment"` beside `"metadata"`.
 `deltaproto check` shows what was measured.
 
 ## How to fix
@@ -36,6 +38,8 @@ _WORDS = (
     requirements.PARTITION_NOT_IN_SCHEMA,
     requirements.UNMAPPED_COLUMNS,
     requirements.AMBIGUOUS_COLUMNS,
+    requirements.COLUMNS_WITHOUT_METADATA,
+    requirements.UNKNOWN_MEMBERS,
 )
 RULE = Rule("DP142", "doubtful-columns", Severity.WARNING, since="0.1.0")
 

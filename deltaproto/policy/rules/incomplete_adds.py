@@ -2,16 +2,19 @@
 
 ## What it does
 Reports `add` actions, in commits since the newest checkpoint or in the checkpoint, that lack
-`partitionValues`, `modificationTime` or `dataChange`, or have a member of another type. Reports
-statistics that are not a JSON object, whose `numRecords` is not a number, or whose bounds or
-numbers of nulls do not fit the types of the columns. These are compared with the schema for the
-first 100 files of each commit and 200 files in all, newest commits first. For a checkpoint, only
-the footers are read, so its statistics are not examined.
+`partitionValues`, `modificationTime` or `dataChange`, have a member of another type, or a path with
+a space or another character that URIs escape. Reports statistics that are not a JSON object, whose
+`numRecords` is not a number, or whose bounds or numbers of nulls do not fit the types of the
+columns. These are compared with the schema for the first 100 files of each commit and 200 files in
+all, newest commits first. For a checkpoint, only the footers are read, so its paths and statistics
+are not examined.
 
 ## Why it breaks
 The specification requires these members. Clients built on the Rust kernel, such as deltalake,
-Polars, Daft and DuckDB, refuse the whole table. Delta Spark fails only without partition values.
-deltalake, and so Polars and Daft, parses statistics when it opens a table with a boolean column.
+Polars, Daft and DuckDB, refuse the whole table. Delta Spark fails only without partition values, or
+with a path that is not a URI. deltalake reads a file with such a path, and a DELETE then duplicates
+rows. deltalake, and so Polars and Daft, parses statistics when it opens a table with a boolean
+column.
 
 ## Who breaks
 `deltaproto check` shows the measured result for each client; everything else is unknown.
@@ -42,6 +45,7 @@ _FLAWS = {
     Trace.NO_PARTITION_VALUES: requirements.NO_PARTITION_VALUES,
     Trace.INCOMPLETE_ADDS: requirements.INCOMPLETE_ADDS,
     Trace.MISTYPED_ADDS: requirements.MISTYPED_ADDS,
+    Trace.UNENCODED_PATHS: requirements.UNENCODED_PATHS,
     Trace.UNREADABLE_STATISTICS: requirements.UNREADABLE_STATISTICS,
     Trace.MISTYPED_STATISTICS: requirements.MISTYPED_STATISTICS,
 }

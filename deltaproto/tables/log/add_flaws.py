@@ -5,6 +5,7 @@ Clients differ: some refuse the table; others treat a missing size as 0 and retu
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -23,11 +24,15 @@ FLAWS = (
     Trace.UNREADABLE_STATISTICS,
     Trace.MISTYPED_STATISTICS,
     Trace.MISTYPED_ADDS,
+    Trace.UNENCODED_PATHS,
 )
+_NO_URI = re.compile(r'[\x00-\x20"#<>?\[\\\]^`{|}\x7f]|%(?![0-9A-Fa-f]{2})')
+"""what a path in a URI contains only as an escape (RFC 2396; Java also accepts other characters)"""
 
 
 def flaws_of_add(add: Mapping[str, Any]) -> Iterator[Trace]:
     """Yield the flaws of an `add` action: missing, malformed or mistyped members."""
+    path = add.get("path")
     size, values, statistics = add.get("size"), add.get("partitionValues"), add.get("stats")
     time, change = add.get("modificationTime"), add.get("dataChange")
     if size is None:
@@ -40,8 +45,10 @@ def flaws_of_add(add: Mapping[str, Any]) -> Iterator[Trace]:
         yield Trace.INCOMPLETE_ADDS
     if isinstance(statistics, str) and not are_readable(statistics):
         yield Trace.UNREADABLE_STATISTICS
+    if isinstance(path, str) and _NO_URI.search(path):
+        yield Trace.UNENCODED_PATHS
     if not (
-        isinstance(add.get("path"), str)
+        isinstance(path, str)
         and (size is None or _is_long(size))
         and (time is None or _is_long(time))
         and isinstance(values, dict | None)
@@ -64,7 +71,7 @@ def decode_usual_add(
         add = _usual_decoder()(line).add
     except (ValueError, RecursionError):
         return None
-    if add.stats is not None and not are_readable(add.stats):
+    if _NO_URI.search(add.path) or (add.stats is not None and not are_readable(add.stats)):
         return None
     row_ids, vector = add.baseRowId is not None, add.deletionVector is not None
     return add.path, add.partitionValues, add.stats, row_ids, vector

@@ -24,6 +24,7 @@ UNSIZED, IMPOSSIBLE, INCOMPLETE = (
     Trace.INCOMPLETE_ADDS,
 )
 MISTYPED, STATISTICS = Trace.MISTYPED_ADDS, Trace.UNREADABLE_STATISTICS
+UNENCODED = Trace.UNENCODED_PATHS
 NOTHING = {"path": "p"}
 
 
@@ -57,6 +58,8 @@ def found(action: dict[str, Any]) -> set[Trace]:
         ({"stats": '{"numRecords":1.5}'}, set()),
         ({"stats": "[" * 100_000}, {STATISTICS}),
         ({"tags": {"size": "1"}}, set()),
+        *(({"path": text}, {UNENCODED}) for text in ("a b", "50%", "a%zz", "a[1]", "a#b", "p=a?b")),
+        *(({"path": text}, set()) for text in ("a%20b", "é", "p=a:b/c+d", "s3://a/b", "a'b(1)~!")),
         ({"size": None, "tags": {"size": 5}}, {UNSIZED}),
         ({"size": 0}, {IMPOSSIBLE}),
         ({"size": -5}, {IMPOSSIBLE}),
@@ -70,7 +73,7 @@ def found(action: dict[str, Any]) -> set[Trace]:
         ({"partitionValues": None}, {Trace.NO_PARTITION_VALUES}),
         ({"partitionValues": []}, {MISTYPED}),
         ({"path": None}, {MISTYPED}),
-        ({"path": 'a"size":1'}, set()),
+        ({"path": 'a"size":1'}, {UNENCODED}),
     ],
 )
 def test_an_unparsed_line_shows_the_same(members: dict[str, Any], flaws: set[Trace]) -> None:
