@@ -24,6 +24,7 @@ from deltaproto.plan_inputs.planners import Planner
 from deltaproto.planning.plan import Plan
 from deltaproto.planning.request import PlanInput
 from deltaproto.policy.local_catalog import DEFAULT_ACCESS, load_local_policy, parse_accesses
+from deltaproto.render.interface import PageFormat
 from deltaproto.render.plan import PlanReport, Script
 from deltaproto.render.plan_script import is_complete
 from deltaproto.tables.engine_errors import contain_table_errors
@@ -73,7 +74,7 @@ POLICY = options.POLICY._replace(
 )
 DETAILED = switch("--detailed-exitcode", help="Exit 10 if changes are pending.", panel=Panel.OUTPUT)
 SCRIPT = Option(
-    ("--script",), "Print only the statements, with comments.", Script, panel=Panel.OUTPUT
+    ("--script",), "Print only the statements, with comments, as text.", Script, panel=Panel.OUTPUT
 )
 COMMON_OPTIONS = (
     FROM,
@@ -119,12 +120,10 @@ def plan_tables(
         save: receives each plan with steps, for the table as it is now.
         save_error: receives each table that cannot be planned, if there are several.
     """
-    names = [
-        *read_table_names(values["tables"], allow_empty=values["allow_empty"]),
-        *values["from_"],
-    ]
-    if not (values["tables"] or values["from_"]):
-        raise UsageError("no table", "give a path, a URI or a catalog name, or --from INVENTORY")
+    if values["script"] and values["format"] is not PageFormat.TEXT:
+        both = f"--script and --format {values['format']} are different outputs"
+        raise UsageError(both, "leave out one of them")
+    names = _read_names(values)
     inventories = _find_inventories(names, values)
     table_planner = TablePlanner(values, users, planner, prepare, cache_saved, save)
     options.refuse_overwrite(
@@ -170,6 +169,14 @@ def plan_tables(
         options.print_policy_notices(users.checker)
         report.close()
     return int(ExitCode.worst(codes))
+
+
+def _read_names(values: Mapping[str, Any]) -> list[str]:
+    named = read_table_names(values["tables"], allow_empty=values["allow_empty"])
+    names = [*named, *values["from_"]]
+    if not (values["tables"] or values["from_"]):
+        raise UsageError("no table", "give a path, a URI or a catalog name, or --from INVENTORY")
+    return names
 
 
 def _find_inventories(names: Sequence[str], values: Mapping[str, Any]) -> set[str]:

@@ -27,6 +27,11 @@ Cli = Callable[..., Ran]
         ("inspect x --version", "Option '--version' requires an argument", "run deltaproto"),
         ("explain DP201 extra", "unexpected argument: extra", "run deltaproto explain --help"),
         ("explain DP201 a b", "unexpected argument: a b", "run deltaproto explain --help"),
+        (
+            "plan-downgrade x --lowest --script sql --format json",
+            "--script and --format json are different outputs",
+            "leave out one of them",
+        ),
         ("inspect", "Missing argument 'TABLE...'", "run deltaproto inspect --help"),
     ],
 )
