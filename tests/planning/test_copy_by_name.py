@@ -103,6 +103,17 @@ def test_what_is_lost(
     assert texts == [f"{name}: {LOSSES[name]}" for name in loss_names(copy.steps)]
 
 
+def test_constraints_whose_names_differ_only_in_case_are_lost() -> None:
+    checks = {"delta.constraints.c": "id > 0", "delta.constraints.C": "id < 9"}
+    for kept, names in ((1, ["delta.constraints.C"]), (0, [*checks])):
+        configuration = {name: checks[name] for name in names}
+        inputs = table("checkConstraints", "variantType", configuration=configuration)
+        copy = plan_copy(inputs, FeaturesAbsent(frozenset({"variantType"})))
+        assert copy is not None
+        assert sum("ADD CONSTRAINT" in step.sql for step in copy.steps) == kept
+        assert ("constraints" in loss_names(copy.steps)) is not bool(kept)
+
+
 def test_what_cannot_be_written_in_a_statement_is_copied_manually() -> None:
     strict = Column("a", Array(Atomic("long"), nullable=False))
     odd = Column("a", Atomic("string collate"))

@@ -11,7 +11,6 @@ from deltaproto.planning.predict.bounds import hazards_of_copy
 from deltaproto.planning.predict.outcome import Rewrite
 from deltaproto.planning.predict.schema import FORBIDDEN, Atomic, Column, Struct, walk_columns
 from deltaproto.planning.predict.table import (
-    CONSTRAINT_PREFIX,
     MAX_COLUMN_ID,
     PROTECTED_BEFORE,
     Table,
@@ -29,6 +28,7 @@ from deltaproto.planning.search.droppable import COPY_HINT
 from deltaproto.planning.search.goals import EndState, FeaturesAbsent, Goal, VersionsAtMost
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import Feature, PropertyIs
+from deltaproto.protocol.properties import CONSTRAINT_PREFIX
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.sql.quoting import quote_identifier
 
@@ -179,7 +179,9 @@ def _design_copy(inputs: PlanInput, schema: Struct, without: frozenset[str]) -> 
         for name, key in table.constraints.items()
     }
     kept_checks = {name: text for name, text in checks.items() if text is not None}
-    if not named or changed or "checkConstraints" in without or checks != kept_checks:
+    # Names that differ only in case name one constraint in ADD CONSTRAINT.
+    all_checks = checks == kept_checks and len(checks) == len(table.constraints)
+    if not named or changed or "checkConstraints" in without or not all_checks:
         kept_checks = {}
     clustering = () if "clustering" in without else table.clustering or ()
     features = features_of_properties(properties, Protocol(1, 1), inputs.engine)
@@ -196,7 +198,7 @@ def _design_copy(inputs: PlanInput, schema: Struct, without: frozenset[str]) -> 
         "generated": any(new.generated != old.generated for old, new in pairs),
         "identity": any(old.identity for old, _ in pairs),
         "not-null": any(new.nullable != old.nullable for old, new in pairs),
-        "constraints": checks != kept_checks
+        "constraints": len(kept_checks) != len(table.constraints)
         or any(column.invariant is not None for _, column in walk_columns(schema)),
         "cdf": table.keeps_changes,
         "row-ids": "rowTracking" in table.protocol.supported,
