@@ -389,10 +389,7 @@ def open_inventory_tables(where: str, storage_options: Mapping[str, str]) -> Inv
     Raises:
         UsageError: when `where` is neither.
     """
-    try:
-        found = InventoryTables(where, storage_options)
-    except TableError as error:
-        raise UsageError(error.message, error.hint) from None
+    found = InventoryTables(where, storage_options)
     if found.location.kind is LocationKind.CATALOG:
         hint = "an inventory is a folder: `deltaproto scan URL --inventory FOLDER` writes one"
         raise UsageError(f"{where} is a catalog, not an inventory", hint)

@@ -25,7 +25,8 @@ from deltaproto.planning.predict.schema import (
     is_same_name,
     walk_columns,
 )
-from deltaproto.planning.predict.table import CONSTRAINT_PREFIX, MAPPING_MODE, Table
+from deltaproto.planning.predict.table import MAPPING_MODE, Table, is_constraint
+from deltaproto.protocol.properties import CONSTRAINT_PREFIX
 from deltaproto.sql.tokens import scan_tokens
 
 
@@ -116,7 +117,7 @@ def unresolved_column(path: Path, schema: Struct | None) -> Refusal:
 def find_dependent_refusal(table: Table, path: Path) -> Refusal | None:
     """Refuse changing a column that constraints or generated columns use."""
     for key, expression in table.configuration.items():
-        if key.lower().startswith(CONSTRAINT_PREFIX) and _overlaps(expression, path):
+        if is_constraint(key) and _overlaps(expression, path):
             return Refusal(
                 "DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE",
                 f"the constraint {key[len(CONSTRAINT_PREFIX) :]} refers to {dotted_path(path)}",

@@ -20,7 +20,7 @@ from deltaproto.planning.ddl.user_statement import (
 from deltaproto.planning.predict.outcome import Refusal
 from deltaproto.planning.predict.properties import canonical_name
 from deltaproto.planning.predict.schema import Path
-from deltaproto.planning.predict.table import CONSTRAINT_PREFIX
+from deltaproto.planning.predict.table import is_constraint
 from deltaproto.planning.statement import (
     ClusterBy,
     DropConstraint,
@@ -29,6 +29,7 @@ from deltaproto.planning.statement import (
     UnsetProperties,
 )
 from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.properties import CONSTRAINT_PREFIX
 
 _GRAMMAR = "PARSE_SYNTAX_ERROR"
 
@@ -137,7 +138,7 @@ def _parse_unset_properties(cursor: Cursor) -> UnsetProperties | DropConstraint:
 
 def _hides_constraint(key: str) -> bool:
     """Return True for the property of a constraint that DROP CONSTRAINT does not find."""
-    return key.lower().startswith(CONSTRAINT_PREFIX) and key != key.lower()
+    return is_constraint(key) and key != key.lower()
 
 
 def _parse_drop_feature(cursor: Cursor) -> PlannerStatement | StatementEffect:

@@ -35,7 +35,7 @@ from deltaproto.planning.predict.schema import (
     quoted_path,
     resolve_path,
 )
-from deltaproto.planning.predict.table import CONSTRAINT_PREFIX, MAPPING_MODE, Table
+from deltaproto.planning.predict.table import MAPPING_MODE, Table
 from deltaproto.planning.predict.unreadable import find_lost_clustering
 from deltaproto.planning.statement import (
     Action,
@@ -48,6 +48,7 @@ from deltaproto.planning.statement import (
     UnsetProperties,
 )
 from deltaproto.protocol.compatibility_mode import FORMATS
+from deltaproto.protocol.properties import CONSTRAINT_PREFIX
 
 PlannerStatement = (
     SetProperties | UnsetProperties | DropFeature | DropConstraint | ClusterBy | Purge

@@ -13,7 +13,7 @@ from deltaproto.planning import arithmetic
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict.outcome import Refusal
 from deltaproto.planning.predict.schema import Array, Atomic, Column, Map, Struct, Type
-from deltaproto.planning.predict.table import CONSTRAINT_PREFIX
+from deltaproto.planning.predict.table import is_constraint
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import PropertyIs
 from deltaproto.protocol.protocol import Protocol
@@ -69,7 +69,7 @@ def features_of_properties(
             found.add(_choose_final_or_preview(rule.key, name, protocol, engine))
     if configuration.get(_MATERIALIZE, "").lower() == "true":
         found.add("materializePartitionColumns")
-    if any(key.lower().startswith(CONSTRAINT_PREFIX) for key in configuration):
+    if any(is_constraint(key) for key in configuration):
         found.add("checkConstraints")
     return {
         name for name in found if engine.knows(feature_catalog.feature_record(name)) is not False

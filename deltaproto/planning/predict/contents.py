@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from deltaproto.clients import requirements
 from deltaproto.planning.predict.schema import Struct, schema_json
-from deltaproto.planning.predict.table import CONSTRAINT_PREFIX, MAPPING_MODE, ROW_TRACKING, Table
+from deltaproto.planning.predict.table import MAPPING_MODE, ROW_TRACKING, Table, is_constraint
 from deltaproto.policy.contents import find_contents, find_other_case
 from deltaproto.protocol.metadata import Metadata
 
@@ -68,11 +68,7 @@ def _contents(table: Table) -> tuple[object, ...]:
 
 
 def _constraints(table: Table) -> dict[str, str]:
-    return {
-        key: text
-        for key, text in table.configuration.items()
-        if key.lower().startswith(CONSTRAINT_PREFIX)
-    }
+    return {key: text for key, text in table.configuration.items() if is_constraint(key)}
 
 
 def _mode(table: Table) -> dict[str, str]:

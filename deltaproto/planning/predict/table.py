@@ -22,9 +22,9 @@ from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.column_bounds import ColumnBounds
 from deltaproto.protocol.feature import PropertyIs
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED, CHECKPOINT_PROTECTION
+from deltaproto.protocol.properties import CONSTRAINT_PREFIX
 from deltaproto.protocol.protocol import Protocol
 
-CONSTRAINT_PREFIX = "delta.constraints."
 MAPPING_MODE = "delta.columnMapping.mode"
 MIN_READER_VERSION, MIN_WRITER_VERSION = "delta.minReaderVersion", "delta.minWriterVersion"
 ROW_TRACKING = "delta.enableRowTracking"
@@ -161,7 +161,7 @@ class Table(NamedTuple):
 
         Delta enforces them whatever the case of the property's name (Constraints.scala).
         """
-        keys = sorted(key for key in self.configuration if _is_constraint(key))
+        keys = sorted(key for key in self.configuration if is_constraint(key))
         return {key[len(CONSTRAINT_PREFIX) :]: key for key in keys}
 
     def constraint_key(self, name: str) -> str | None:
@@ -362,5 +362,6 @@ class Table(NamedTuple):
         )
 
 
-def _is_constraint(key: str) -> bool:
+def is_constraint(key: str) -> bool:
+    """Return True for the property of a CHECK constraint, in any case."""
     return key.lower().startswith(CONSTRAINT_PREFIX)

@@ -13,13 +13,13 @@ from deltaproto.planning.predict import column_mapping, coordinated
 from deltaproto.planning.predict.outcome import Refusal
 from deltaproto.planning.predict.properties import validate_properties
 from deltaproto.planning.predict.table import (
-    CONSTRAINT_PREFIX,
     MAPPING_MODE,
     MIN_READER_VERSION,
     MIN_WRITER_VERSION,
     ROW_TRACKING,
     ROW_TRACKING_SUSPENDED,
     Table,
+    is_constraint,
 )
 from deltaproto.protocol import compatibility_mode, feature_catalog
 from deltaproto.protocol.feature_catalog import FEATURE_PREFIX, feature_from_key
@@ -78,7 +78,7 @@ def validate_requested_features(
     """
     for key, value in properties.items():
         lower = key.lower()
-        if lower.startswith(CONSTRAINT_PREFIX):
+        if is_constraint(lower):
             return Refusal(
                 "DELTA_ADD_CONSTRAINTS", f"{key} is a constraint", "ALTER TABLE … ADD CONSTRAINT"
             )
