@@ -208,6 +208,12 @@ def is_hazard(word: str) -> bool:
     )
 
 
+def describe_construct(hazard: str) -> str:
+    """Return the construct of a hazard with `EXPRESSION_PREFIX`; a sign alone reads as text."""
+    construct = hazard.removeprefix(EXPRESSION_PREFIX)
+    return construct if any(map(str.isalnum, construct)) else f"the operator `{construct}`"
+
+
 def describe_hazard(hazard: str) -> str:
     """Describe the hazard in a clause about the table."""
     if hazard == TYPE_PREFIX + MALFORMED:
@@ -215,7 +221,7 @@ def describe_hazard(hazard: str) -> str:
     if hazard.startswith(TYPE_PREFIX):
         return f"a column has the type {hazard.removeprefix(TYPE_PREFIX)}"
     if hazard.startswith(EXPRESSION_PREFIX):
-        return f"{OF_EXPRESSIONS} {hazard.removeprefix(EXPRESSION_PREFIX)}"
+        return f"{OF_EXPRESSIONS} {describe_construct(hazard)}"
     return _TEXTS[hazard]
 
 

@@ -57,6 +57,13 @@ def test_the_evidence_of_findings_names_hazards() -> None:
     }
 
 
+def test_an_operator_is_named_as_one() -> None:
+    # Colons often follow: "uses :::" is not readable.
+    described = requirements.describe_hazard("expression ::")
+    assert described == "a constraint or generated column uses the operator `::`"
+    assert requirements.describe_construct("expression size()") == "size()"
+
+
 def test_random_prefixes_hide_nothing_where_files_have_the_columns() -> None:
     random = {"delta.randomizeFilePrefixes": "true"}
 

@@ -49,7 +49,7 @@ def check(subject: RuleContext) -> Iterator[Finding]:
     if not found:
         return
     names = ", ".join(dict.fromkeys(name for names in found.values() for name in names))
-    used = ", ".join(word.removeprefix(requirements.EXPRESSION_PREFIX) for word in found)
+    used = ", ".join(map(requirements.describe_construct, found))
     yield RULE.finding(
         subject.table,
         f"constraints and generated columns ({names}) use {used}, which not every writer supports",
