@@ -53,6 +53,8 @@ class Finding(NamedTuple):
     """distinguishes findings of one rule on one table that have the same feature and client"""
     known: bool = False
     """True if the saved check (baseline) has it: it is shown but does not fail the check"""
+    position: tuple[int, int] | None = None
+    """line and column in the policy file that `table` names; None: a table, or the whole file"""
 
     def __repr__(self) -> str:
         return f"<Finding {self.rule} {self.severity}: {self.message}>"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from deltaproto.counts import counted, tables_such_as
 from deltaproto.policy.document import Policy, Position
@@ -155,9 +156,10 @@ class PolicyUse:
                     f'"{notice.pattern}" and less specific patterns contradict each other: '
                     f"{message}"
                 )
-            finding = rule.finding(
-                self._policy.source,
-                f"{self._at(notice.position)}: {message} ({counted(count, 'table')})",
+            finding = self._finding(
+                rule,
+                notice.position,
+                f"{message} ({counted(count, 'table')})",
                 notice.hint,
                 detail=f"{notice.pattern} {notice.message}",
             )
@@ -209,9 +211,10 @@ class PolicyUse:
 
     def _unused_profiles(self) -> Iterator[Finding]:
         for name, position in self._policy.unused_profiles:
-            yield unmatched_pattern.RULE.finding(
-                self._policy.source,
-                f'{self._at(position)}: no pattern uses the profile "{name}"',
+            yield self._finding(
+                unmatched_pattern.RULE,
+                position,
+                f'no pattern uses the profile "{name}"',
                 f"write profile: {name} under a pattern of tables, or remove the profile",
                 detail=f"profile {name}",
             )
@@ -219,10 +222,10 @@ class PolicyUse:
     def _matches_nothing(self, what: str, pattern: str, position: Position | None) -> Finding:
         folder = pattern.rstrip("/")
         slash = pattern.endswith("/") and folder
-        place = self._policy.source if position is None else self._at(position)
-        return unmatched_pattern.RULE.finding(
-            self._policy.source,
-            f"{place}: {what} matches nothing in {counted(self._tables, 'table')}"
+        return self._finding(
+            unmatched_pattern.RULE,
+            position,
+            f"{what} matches nothing in {counted(self._tables, 'table')}"
             + (": it ends with a slash" if slash else ""),
             f'write "{folder}/**" for the tables below the folder, or "{folder}" for a table'
             if slash
@@ -237,9 +240,10 @@ class PolicyUse:
                 if hint is None and (near := suggest_property(key)) is not None:
                     verb, hint = "know", f'did you mean "{near}"?' if near else "check the spelling"
                 if hint is not None:
-                    yield unknown_property.RULE.finding(
-                        self._policy.source,
-                        f'{self._at(entry.position)}: "{entry.pattern}" requires the property '
+                    yield self._finding(
+                        unknown_property.RULE,
+                        entry.position,
+                        f'"{entry.pattern}" requires the property '
                         f"{key}, which Delta does not {verb}",
                         hint,
                         detail=key,
@@ -247,9 +251,10 @@ class PolicyUse:
 
     def _expired(self) -> Iterator[Finding]:
         for waiver in self._policy.expired:
-            yield expired_exception.RULE.finding(
-                self._policy.source,
-                f"{self._at(waiver.position)}: the waiver of {waiver.rule} expired on "
+            yield self._finding(
+                expired_exception.RULE,
+                waiver.position,
+                f"the waiver of {waiver.rule} expired on "
                 f"{waiver.expires}; it no longer applies (reason: {waiver.reason})",
                 "renew or remove it",
                 feature=waiver.feature,
@@ -259,9 +264,10 @@ class PolicyUse:
 
         for approval in self._policy.approvals:
             if approval.expires < self._today:
-                yield expired_exception.RULE.finding(
-                    self._policy.source,
-                    f"{self._at(approval.position)}: the approval by {approval.approver} of "
+                yield self._finding(
+                    expired_exception.RULE,
+                    approval.position,
+                    f"the approval by {approval.approver} of "
                     f"{approval.client} expired on {approval.expires}; it no longer applies",
                     "renew or remove it",
                     feature=approval.feature,
@@ -269,8 +275,14 @@ class PolicyUse:
                     detail=f"approval {approval.table}",
                 )
 
-    def _at(self, position: Position) -> str:
-        return f"{self._policy.source}:{position.line}:{position.column}"
+    def _finding(
+        self, rule: Rule, position: Position | None, message: str, hint: str, **more: Any
+    ) -> Finding:
+        """Return a finding about a position of the policy file, or about the whole file."""
+        source = self._policy.source
+        place = source if position is None else f"{source}:{position.line}:{position.column}"
+        found = rule.finding(source, f"{place}: {message}", hint, **more)
+        return found._replace(position=position)
 
 
 def _suggest_instead_of(key: str) -> str | None:

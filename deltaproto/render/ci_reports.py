@@ -179,7 +179,8 @@ def _entries(reports: Iterable[Report], hidden: Callable[[], str]) -> Iterator[d
         for finding in report.findings:
             severity = "info" if finding.known else _SEVERITIES[finding.severity]
             identity = fingerprint(report, finding)
-            yield _entry(finding.rule, advice(finding), severity, report.table, identity)
+            line = 1 if finding.position is None else finding.position[0]
+            yield _entry(finding.rule, advice(finding), severity, report.table, identity, line)
         if (found := problem(report.error, complete=report.complete)) is not None:
             yield _entry(found.code, advice(found), _FAILED, report.table)
     if message := hidden():
@@ -189,7 +190,7 @@ def _entries(reports: Iterable[Report], hidden: Callable[[], str]) -> Iterator[d
 
 
 def _entry(
-    name: str, text: str, severity: str, path: str, identity: str | None = None
+    name: str, text: str, severity: str, path: str, identity: str | None = None, line: int = 1
 ) -> dict[str, Any]:
     path = encodable(escape_control_chars(path))
     if identity is None:
@@ -202,7 +203,7 @@ def _entry(
         "fingerprint": identity,
         "severity": severity,
         # A table has no lines, but GitLab requires one.
-        "location": {"path": path, "lines": {"begin": 1}},
+        "location": {"path": path, "lines": {"begin": line}},
     }
 
 
@@ -223,7 +224,7 @@ def write_github(
         for finding in report.findings:
             title = f"{finding.rule} {report.table}"
             name = "notice" if finding.known else _COMMANDS[finding.severity]
-            file.write(_command(name, title, advice(finding)))
+            file.write(_command(name, title, advice(finding), _annotated_place(finding)))
         if (found := problem(report.error, complete=report.complete)) is not None:
             file.write(_command("error", f"{found.code} {report.table}", advice(found)))
     if message := hidden():
@@ -233,8 +234,16 @@ def write_github(
         file.write(_command("warning", "deltaproto", notice))
 
 
-def _command(name: str, title: str, message: str) -> str:
-    return f"::{name} title={_property(title)}::{_data(message)}\n"
+def _annotated_place(finding: Finding) -> str:
+    """Return the properties of a position in the policy file; empty for a table."""
+    if finding.position is None:
+        return ""
+    line, column = finding.position
+    return f"file={_property(finding.table)},line={line},col={column},"
+
+
+def _command(name: str, title: str, message: str, place: str = "") -> str:
+    return f"::{name} {place}title={_property(title)}::{_data(message)}\n"
 
 
 def _property(text: str) -> str:

@@ -125,7 +125,7 @@ def _result(
         **({} if index is None else {"ruleIndex": index}),
         "level": _LEVELS[finding.severity],
         "message": _message(advice(finding._replace(known=False))),
-        "locations": [_location(report)],
+        "locations": [_location(report, *(finding.position or ()))],
         # GitHub reads only the second name. Without it, two findings about one table are the same
         # alert.
         "partialFingerprints": {FINGERPRINT: identity, "primaryLocationLineHash": identity},
@@ -161,12 +161,17 @@ def _message(text: str) -> dict[str, str]:
     return {"text": text.replace("](", "] (")}
 
 
-def _location(report: Report) -> dict[str, Any]:
+def _location(report: Report, line: int = 1, column: int = 1) -> dict[str, Any]:
     return {
         "physicalLocation": {
             "artifactLocation": {"uri": _uri(report)},
             # A table has no lines, but GitHub requires a region.
-            "region": {"startLine": 1, "startColumn": 1, "endLine": 1, "endColumn": 1},
+            "region": {
+                "startLine": line,
+                "startColumn": column,
+                "endLine": line,
+                "endColumn": column,
+            },
         },
         "logicalLocations": [{"fullyQualifiedName": report.table}],
     }

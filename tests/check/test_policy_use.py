@@ -214,6 +214,23 @@ class TestNothing:
         assert ran.code == 1
         assert "glod/" in ran.out
 
+    def test_ci_systems_show_the_position_in_the_policy(
+        self, cli: Cli, make: Make, policy: Policy
+    ) -> None:
+        table = make("orders", protocol(1, 2))
+        file = policy(f"clients: [{GOOD}]\ntables: {{'glod/**': {{max_reader_version: 1}}}}\n")
+        ran = {
+            format_: cli("check", table, "--policy", file, "--format", format_).out
+            for format_ in ("github", "gitlab", "sarif")
+        }
+        assert f"::warning file={file},line=3,col=10,title=DP301 {file}::" in ran["github"]
+        (entry,) = (e for e in json.loads(ran["gitlab"]) if e["check_name"] == "DP301")
+        assert entry["location"] == {"path": file, "lines": {"begin": 3}}
+        (run,) = json.loads(ran["sarif"])["runs"]
+        (found,) = (each for each in run["results"] if each["ruleId"] == "DP301")
+        region = found["locations"][0]["physicalLocation"]["region"]
+        assert (region["startLine"], region["startColumn"]) == (3, 10)
+
     def test_a_slash_at_the_end_is_the_cause(
         self, checked: Checked, make: Make, policy: Policy
     ) -> None:

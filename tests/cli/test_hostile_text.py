@@ -48,7 +48,8 @@ FORBIDDEN = re.compile(
 )
 COMMAND = re.compile(r"^\s*::.*", re.MULTILINE)
 ANYWHERE = re.compile(r"##\w*\[")
-OWN = re.compile(r"^::(?:error|warning|notice) title=[^:\n]*::")
+_PLACE = r"(?:file=[^:,\n]*,line=\d+,col=\d+,)?"
+OWN = re.compile(rf"^::(?:error|warning|notice) {_PLACE}title=[^:\n]*::")
 
 
 def obeyed(text: str, format_: str) -> list[str]:

@@ -53,6 +53,7 @@ findings = st.builds(
     feature=st.none() | texts,
     client=st.none() | texts,
     evidence=st.none() | texts,
+    position=st.none() | st.tuples(st.integers(1, 999), st.integers(1, 999)),
 )
 reports = st.builds(
     Report,
