@@ -27,6 +27,7 @@ def cause_of(
     added: frozenset[str],
     removed: frozenset[str],
     metadata: Metadata,
+    protocol: Protocol,
 ) -> str:
     """Return one clause per cause, with the features it explains."""
     operation = str(info.get("operation") or "").upper()
@@ -34,6 +35,10 @@ def cause_of(
     reasons: dict[str, list[str]] = {}
     for name in sorted(added):
         reason = _cause_of_added(name, operation, parameters, added, metadata)
+        if not reason and name in protocol.implied - protocol.listed:
+            reader, writer = protocol.versions
+            reason = f"implied by the versions ({reader},{writer})"
+        reason = reason or "not requested by this commit"
         reasons.setdefault(reason, []).append(name)
     for name in sorted(removed):
         reasons.setdefault(_cause_of_removed(name, operation, parameters), []).append(name)
@@ -45,6 +50,7 @@ def cause_of(
 def _cause_of_added(
     name: str, operation: str, parameters: str, added: frozenset[str], metadata: Metadata
 ) -> str:
+    """Return the cause that the commit and the metadata name, or an empty text."""
     if f"delta.feature.{name}".lower() in parameters:
         return f"requested by delta.feature.{name}"
     for switch in feature_catalog.feature_record(name).switches:
@@ -68,11 +74,13 @@ def _cause_of_added(
         return f"copied by {operation}"
     if operation == "UPGRADE PROTOCOL":
         return "requested by an upgrade of the protocol"
+    if operation == "ADD FEATURE" and f'"{name}"'.lower() in parameters:
+        return "requested by ADD FEATURE"
+    if keys := _enabling_properties(name, metadata):
+        return f"property {keys}"
     if operation.startswith(_CREATES) or operation == "WRITE":
-        if keys := _enabling_properties(name, metadata):
-            return f"property {keys}"
         return "added at table creation: a default of the writer or its session"
-    return "not requested by this commit"
+    return ""
 
 
 def _enabling_properties(name: str, metadata: Metadata) -> str:
@@ -200,7 +208,7 @@ def event_of(commit: Commit, before: LogState, after: LogState) -> Event | None:
         isolation_after=levels[1],
         constraints_added=tuple(sorted(constraints[1] - constraints[0])),
         constraints_removed=tuple(sorted(constraints[0] - constraints[1])),
-        cause=cause_of(commit.info, frozenset(added), frozenset(removed), after.metadata),
+        cause=cause_of(commit.info, added, removed, after.metadata, new),
         first=first,
     )
 

@@ -10,13 +10,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import write_deltalake
+from deltalake import DeltaTable, Field, TableFeatures, write_deltalake
 from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaproto.inspection.history import read_history
 from deltaproto.inspection.history_events import cause_of
 from deltaproto.protocol.metadata import Metadata
+from deltaproto.protocol.protocol import Protocol
 from deltaproto.tables.log.commits import CommitTag, LogState
 from deltaproto.tables.log.files import build_listing
 from deltaproto.tables.log.reader import LogReader
@@ -119,6 +120,21 @@ def test_a_property_of_a_new_table_is_the_cause(tmp_path: Path, cli: Cli) -> Non
     causes = event["cause"].split("; ")
     assert "appendOnly: property delta.appendOnly" in causes
     assert "changeDataFeed: property delta.enableChangeDataFeed" in causes
+
+
+def test_causes_of_deltalake(tmp_path: Path, cli: Cli) -> None:
+    path = str(tmp_path / "t")
+    write_deltalake(path, pa.table({"id": [1]}))
+    DeltaTable(path).alter.set_table_properties({"delta.enableChangeDataFeed": "true"})
+    DeltaTable(path).alter.add_feature(
+        TableFeatures.DeletionVectors, allow_protocol_versions_increase=True
+    )
+    DeltaTable(path).alter.add_columns([Field("t", "timestamp_ntz")])
+    later, feature, implied, _ = cli("history", path, "--format", "json").json["events"]
+    assert "checkConstraints, generatedColumns: implied by the versions (1,4)" in implied["cause"]
+    assert feature["cause"].startswith("deletionVectors: requested by ADD FEATURE; ")
+    # ADD FEATURE lost the feature that the property needs; the next change of the schema adds it.
+    assert "changeDataFeed: property delta.enableChangeDataFeed" in later["cause"]
 
 
 def test_limit_stops_early(grown: Log, cli: Cli) -> None:
@@ -257,7 +273,7 @@ def test_what_is_no_table(tmp_path: Path, cli: Cli) -> None:
 def test_every_feature_that_comes_or_goes_has_a_cause(before: Any, after: Any) -> None:
     added = after.supported - before.supported
     removed = before.supported - after.supported
-    cause = cause_of({"operation": "SET TBLPROPERTIES"}, added, removed, Metadata(None))
+    cause = cause_of({"operation": "SET TBLPROPERTIES"}, added, removed, Metadata(None), after)
     for name in added | removed:
         assert name in cause
 
@@ -271,5 +287,5 @@ _ODD = st.recursive(
 
 @given(st.dictionaries(st.sampled_from(["operation", "operationParameters", "job"]), _ODD))
 def test_no_commit_info_breaks_the_cause(info: dict[str, Any]) -> None:
-    assert cause_of(info, frozenset({"appendOnly"}), frozenset(), Metadata(None))
-    assert cause_of(info, frozenset(), frozenset(), Metadata(None))
+    for added in ({"appendOnly"}, set()):
+        assert cause_of(info, frozenset(added), frozenset(), Metadata(None), Protocol(1, 2))
