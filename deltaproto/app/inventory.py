@@ -86,7 +86,7 @@ class Report(str):
             self,
             ExitCode.UNREADABLE,
             f"the report is incomplete: {unread} could not be read, and "
-            f"{counted(self.incomplete, 'table')} may have newer commits that only their catalog "
+            f"{counted(self.incomplete, 'table')} may have newer commits that only a catalog "
             "knows",
             "see `Inventory.errors()`, and scan again",
         )

@@ -93,7 +93,7 @@ class ScanResult(Result):
             return ResultError(self, ExitCode.UNREADABLE, text, hint)
         if self.incomplete:
             tables = counted(self.incomplete, "table")
-            text = f"{tables} may have newer commits that only their catalog knows"
+            text = f"{tables} may have newer commits that only a catalog knows"
             return ResultError(self, ExitCode.UNREADABLE, text)
         found = tally.findings[str(Severity.ERROR)]
         if found:

@@ -62,7 +62,7 @@ def run(values: Mapping[str, Any]) -> int:
         incomplete = sum(not row.complete for row in found.tables)
         if incomplete:
             total = f"{incomplete:,} of {counted(len(found.tables), 'table')}"
-            notices.append(f"{total} may have newer commits that only their catalog knows")
+            notices.append(f"{total} may have newer commits that only a catalog knows")
         NOTICES.extend(notices)
         if format not in _READ_AT_ONCE or values["output"] not in (None, "-"):
             for notice in notices:

@@ -172,6 +172,6 @@ class JsonFile:
 
     def _wrong(self, wanted: str) -> UsageError:
         return UsageError(
-            f"{self._name} is not what `inspect --format json` writes: {wanted} was expected",
+            f"{self._name} is not the output of `inspect --format json`: {wanted} was expected",
             "save an inspection with `deltaproto inspect … --format json --output FILE`",
         )

@@ -94,7 +94,7 @@ class KnownFindings:
             self._read(path)
         except _MALFORMED:
             raise UsageError(
-                f"{path} is not what `check --format json` writes", SAVE_HINT
+                f"{path} is not the output of `check --format json`", SAVE_HINT
             ) from None
         named = Counter(relative_name(table) for table in self._tables)
         self._by_place = {

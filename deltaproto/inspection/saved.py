@@ -149,7 +149,7 @@ def _check_document(document: JsonFile, path: str) -> None:
 
 
 def _wrong_command_error(path: str) -> UsageError:
-    return UsageError(f"{path} is not the output of inspect", _SAVE)
+    return UsageError(f"{path} is not the output of `inspect --format json`", _SAVE)
 
 
 def _check_shape(members: Mapping[str, Any], path: str) -> None:
@@ -261,7 +261,7 @@ def malformed_error(path: str, error: Exception) -> UsageError:
     else:
         # Python's message names its own types.
         why = "a member of a table has the wrong type or value"
-    return UsageError(f"{path} is not what `inspect --format json` writes: {why}", _SAVE)
+    return UsageError(f"{path} is not the output of `inspect --format json`: {why}", _SAVE)
 
 
 def _read_columns(value: Any) -> tuple[str, ...] | None:

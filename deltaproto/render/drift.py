@@ -170,7 +170,7 @@ def _unknown(scan: PastScan) -> str:
     """Describe which tables of a scan are unknown; empty if none."""
     if scan.errors:
         return f"{counted(scan.errors, 'table or place', 'tables or places')} could not be read"
-    return "" if scan.complete else "some may have newer commits that only their catalog knows"
+    return "" if scan.complete else "some may have newer commits that only a catalog knows"
 
 
 def _json(

@@ -219,7 +219,7 @@ def _errors(scan: ScanResult, *, saved: bool) -> Iterator[Block]:
         yield Section("errors", title, blocks, Tone.DANGER)
     if tally.incomplete:
         tables = counted(tally.incomplete, "table")
-        text = f"{tables} may have newer commits that only their catalog knows"
+        text = f"{tables} may have newer commits that only a catalog knows"
         yield Callout(Tone.WARNING, (text,))
 
 

@@ -248,7 +248,7 @@ def _plan(document: dict[str, Any]) -> None:
     [
         (_not_listing, "does not list the checked tables"),
         (_of_another_shape, "has the schema_version"),
-        (_damaged, "is not what `check --format json` writes"),
+        (_damaged, "is not the output of `check --format json`"),
         (_plan, "is the output of plan-downgrade, not of check or inspect"),
     ],
 )

@@ -281,7 +281,7 @@ def test_other_commands_outputs(
         ran = cli("check", file, "--client", "trino@476")
         assert (ran.code, ran.err.splitlines()[0]) == (
             2,
-            f"error: {file} is not the output of inspect",
+            f"error: {file} is not the output of `inspect --format json`",
         )
 
 

@@ -68,7 +68,7 @@ def test_a_saved_feature_of_no_known_kind(tmp_path: Path) -> None:
     file.write_text(json.dumps(document))
     ages = SavedAges(str(file), datetime.now(UTC))
     (entry,) = saved_entries(str(file), ages)
-    with pytest.raises(UsageError, match="is not what `inspect --format json` writes"):
+    with pytest.raises(UsageError, match="is not the output of `inspect --format json`"):
         input_from_saved(entry, str(file), ages)
 
 
