@@ -240,7 +240,9 @@ class _GroupTotals:
         """Return how many files are rewritten, at most; "" for none."""
         if not self._files_known:
             return "an unknown number of files"
-        return f"{counted(self._files, 'file')}, {size(self._bytes)}" if self._files else ""
+        if not self._files:
+            return ""
+        return f"at most {counted(self._files, 'file')}, {size(self._bytes)}"
 
     def most_frequent_error(self) -> str:
         """Return the most frequent message, and the number of tables with other messages."""
@@ -365,4 +367,4 @@ def _rules_left(plan: Plan) -> str:
     """
     parts = (each.reason.partition(": ") for each in plan.unmet)
     texts = (rule if _RULE.fullmatch(rule) else rule + sep + rest for rule, sep, rest in parts)
-    return ", ".join(dict.fromkeys(texts))
+    return "; ".join(dict.fromkeys(texts))

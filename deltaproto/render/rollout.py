@@ -122,7 +122,7 @@ def group_tables(progress: RolloutProgress) -> Iterator[WaveGroup]:
             line, plan = lines[key], plans[key][0]
             if uses[line] > 1:
                 ends = dict.fromkeys((str(plan.protocol_before), str(plan.protocol_after)))
-                line += f", {' to '.join(ends)}"
+                line += f"; protocol {' to '.join(ends)}"
             rehearsed = key in progress.rehearsed if progress.rollout.rehearse else None
             violated = sum(bool(each.unmet) for each in plans[key])
             yield WaveGroup(wave, key, line, violated, tuple(tables), rehearsed)

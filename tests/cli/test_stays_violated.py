@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ import deltaproto
 from tests.conftest import Ran
 from tests.fleet.fleets import two_folders
 from tests.support.contract import validate
-from tests.support.logs import Log, commit_info, metadata, protocol
+from tests.support.logs import Log, add, commit_info, metadata, protocol
 
 Cli = Callable[..., Ran]
 FORBIDDEN = "policy_version: 1\ntables:\n  '**':\n    forbid_features: [invariants]\n"
@@ -90,6 +91,26 @@ def test_the_short_form_of_a_plan_shows_it(table: str, tmp_path: Path) -> None:
     assert "the policy stays violated" in repr(
         deltaproto.plan_policy(table, tmp_path / "policy.yaml")
     )
+
+
+def test_groups_separate_what_stays_and_call_rewrites_a_bound(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").write_text(
+        "policy_version: 1\ntables:\n  '**':\n    max_writer_version: 1\n"
+        "    forbid_features: [deletionVectors]\n"
+    )
+    vectors = ("deletionVectors",)
+    listed = protocol(3, 7, [*vectors], [*vectors, "changeDataFeed", "appendOnly"])
+    tables = [
+        Log(tmp_path / f"t{number}").commit(0, commit_info(), listed, metadata(), add()).table
+        for number in range(6)
+    ]
+    ran = cli("plan", *tables, "--policy", str(tmp_path / "policy.yaml"), "--no-color")
+    out = " ".join(ran.out.split())
+    assert "rewrites at most 6 files" in out
+    left = re.search(r"stays violated (.*?) rewrites", out)
+    assert left is not None
+    unable = "no engine can drop it"
+    assert left[1] == f"DP204; appendOnly: {unable}; changeDataFeed: {unable}"
 
 
 def test_many_unplanned_tables_are_one_line_for_each_error(cli: Cli, tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ from deltaproto.render.document.blocks import (
 from deltaproto.render.document.page import PageTexts, page, text
 from deltaproto.render.interface import escape_control_chars, neutralize_lines
 
-_OPTION_NAME = re.compile(r"(?<= )--[a-z][a-z-]*")
+_OPTION_NAME = re.compile(r"(?:(?<= )|^)--[a-z][a-z-]*")
 _DEEPEST = 6
 _FRAGMENT_LEVEL = 5
 # Colors that are legible on light and on dark pages; everything else is the notebook's own style.
