@@ -121,6 +121,9 @@ class TableError(DeltaprotoError):
 
     exit_code = ExitCode.UNREADABLE
 
+    final = False
+    """True: the same request always fails, although errors with this code are often transient"""
+
     def __init__(self, code: ErrorCode, message: str, hint: str = "") -> None:
         super().__init__(message, hint)
         self.code = code

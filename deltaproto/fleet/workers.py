@@ -91,7 +91,7 @@ def with_retries(
             health.answered()
             return result
         except TableError as error:
-            over = tried == _MAX_TRIES - 1 or deadline.left <= 0
+            over = error.final or tried == _MAX_TRIES - 1 or deadline.left <= 0
             if error.code not in _TRANSIENT:
                 health.answered()
                 raise

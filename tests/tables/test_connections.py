@@ -7,6 +7,7 @@ import ssl
 import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,8 +19,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from deltaproto.errors import TableError
+from deltaproto.errors import ErrorCode, TableError
+from deltaproto.fleet.workers import with_retries
 from deltaproto.tables.catalogs.unity import UnityCatalog
+from deltaproto.tables.storage.interface import Deadline
+from deltaproto.tables.storage.objects import ObjectLogStore
 from tests.conftest import Ran
 from tests.support.emulators import listening
 from tests.support.logs import Log, add, commit_info, metadata, protocol
@@ -124,6 +128,33 @@ def test_the_cause_is_shown(cli: Cli, reader: str, endpoint: str, cause: str, hi
     assert ran.code == 3
     assert cause in shown
     assert hint in shown
+
+
+@pytest.mark.parametrize("reader", ["log", "delta-rs"])
+def test_an_endpoint_without_tls(cli: Cli, reader: str) -> None:
+    with unity_server() as server:
+        endpoint = f"https://{server.authority}"
+        ran = inspect(cli, reader, endpoint)
+    shown = " ".join((ran.out + ran.err).split())
+    assert ran.code == 3
+    assert f"cannot connect to {endpoint}: it does not use TLS" in shown
+    assert "hint: pass the endpoint with http://" in shown
+
+
+def test_a_wrong_scheme_or_certificate_is_not_tried_again() -> None:
+    asked = []
+
+    def ask(endpoint: str, tried: int) -> None:
+        asked.append(tried)
+        options = {"aws_endpoint_url": endpoint, "max_retries": "0", **KEYS}
+        ObjectLogStore("s3://lake/t", options).list()
+
+    with unity_server() as server:
+        for endpoint in ("http://127.0.0.1:1", f"https://{server.authority}"):
+            with pytest.raises(TableError) as refused:
+                with_retries(partial(ask, endpoint), Deadline(10))
+            assert refused.value.code is ErrorCode.STORAGE
+    assert asked == [0, 0]
 
 
 def test_unity_catalog_with_a_certificate(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,8 @@ class StorageRefusal(NamedTuple):
     code: ErrorCode
     cause: str
     hint: str
+    final: bool = False
+    """the same request always fails"""
 
     def as_error(self, uri: str) -> TableError:
         """Return the error for the table or folder at `uri`."""
@@ -33,7 +35,9 @@ class StorageRefusal(NamedTuple):
                 self.code, f"{uri} does not exist{_cause_suffix(self.cause)}", self.hint
             )
         if self.code is ErrorCode.STORAGE:
-            return TableError(self.code, f"cannot read {uri}: {self.cause}", self.hint)
+            error = TableError(self.code, f"cannot read {uri}: {self.cause}", self.hint)
+            error.final = self.final
+            return error
         message = f"no permission to read {uri}{_cause_suffix(self.cause)}"
         return TableError(self.code, message, self.hint)
 
@@ -118,14 +122,18 @@ def classify_connection(text: str) -> StorageRefusal | None:
     endpoint = _ENDPOINT.search(text)
     if endpoint and endpoint[1].startswith("http:") and "builder error" in text:
         cause = "its endpoint is not encrypted, and allow_http is not set"
-        return StorageRefusal(ErrorCode.STORAGE, cause, "pass --storage-option allow_http=true")
+        hint = "pass --storage-option allow_http=true"
+        return StorageRefusal(ErrorCode.STORAGE, cause, hint, final=True)
     to = f"cannot connect to {endpoint[1]}" if endpoint else "cannot connect to the endpoint"
     if (found := _CERTIFICATE.search(text)) is not None:
         hint = "check the endpoint's certificate, and this machine's clock"
         if found[1] == "UnknownIssuer":
             hint = UNKNOWN_AUTHORITY_HINT
         cause = f"{to}: its certificate is not trusted ({found[1]})"
-        return StorageRefusal(ErrorCode.STORAGE, cause, hint)
+        return StorageRefusal(ErrorCode.STORAGE, cause, hint, final=True)
+    if "InvalidContentType" in text:
+        hint = "pass the endpoint with http://, and --storage-option allow_http=true"
+        return StorageRefusal(ErrorCode.STORAGE, f"{to}: it does not use TLS", hint, final=True)
     found = _NO_HOST.search(text) or _NOT_CONNECTED.search(text)
     if found is None:
         return None
