@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -33,9 +33,12 @@ _Read = Callable[[], PlanInput | TableError]
 
 
 def read_plan_inputs(
-    names: Iterable[str], inventories: set[str], values: Mapping[str, Any]
+    names: Sequence[str], inventories: set[str], values: Mapping[str, Any]
 ) -> Iterator[tuple[str, PlanInput | TableError]]:
     """Yield the name of each table, with its planner input or the reason why it cannot be read.
+
+    A table that several arguments contain, such as its path and an inventory, is planned once: as
+    the first of them has it.
 
     Args:
         inventories: the names that are inventories; extended here.
@@ -43,14 +46,30 @@ def read_plan_inputs(
     show = options.shows_progress(values)
     with count_steps("tables planned", show=show) as seen:
         number = 0
+        earlier: set[tuple[str, str]] = set()
         for name, read in _read_ahead(names, inventories, values):
-            before = number
+            before, here = number, set()
             for table, found in _read_named_inputs(name, read, inventories, values, show):
                 number += 1
                 seen(number)
+                if len(names) > 1:
+                    here.add(key := _identity(table, found))
+                    if key in earlier:
+                        continue
                 yield table, found
+            earlier |= here
             if number == before and not values["allow_empty"]:
                 yield name, no_tables_error(name)
+
+
+def _identity(table: str, found: PlanInput | TableError) -> tuple[str, str]:
+    """Return the location of a table, and its catalog name, which a policy may match, if any."""
+    try:
+        location = locate(table)
+    except TableError:
+        return table, ""
+    where = location.uri if isinstance(found, TableError) else found.location
+    return where, table if location.by_name else ""
 
 
 def _read_ahead(

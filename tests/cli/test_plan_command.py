@@ -361,6 +361,23 @@ def test_a_rollout_whose_canary_needs_no_plan(
     assert "no canary of the rollout has a plan to apply: it begins with wave 1" in ran.err
 
 
+def test_a_table_that_two_arguments_contain_is_planned_once(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b"):
+        Log(tmp_path / "lake" / name).commit(0, protocol(1, 2), metadata())
+    Log(tmp_path / "lake" / "broken").raw(0, b"{")
+    monkeypatch.chdir(tmp_path)
+    assert cli("scan", "lake", "--inventory", "inventory").code == 3
+    goal = ("--enable", "deletionVectors", "--format", "json")
+    named = ("lake/a", "./lake/a/", "lake/broken")
+    ran = cli("plan-upgrade", *named, "--from", "inventory", *goal).json
+    assert [plan["table"] for plan in ran["plans"]] == [
+        *("lake/a", "lake/broken", str(tmp_path / "lake/b")),
+    ]
+    assert (ran["summary"]["tables"], ran["summary"]["unreadable"]) == (3, 1)
+
+
 def test_plans_of_an_inventory_show_names_without_escapes(
     cli: Cli, policy: Path, tmp_path: Path
 ) -> None:
