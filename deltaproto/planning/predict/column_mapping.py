@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from deltaproto.counts import first_names
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.predict.consistency import validate_change
 from deltaproto.planning.predict.outcome import (
@@ -21,6 +22,7 @@ from deltaproto.planning.predict.table import MAPPING_MODE, Table
 from deltaproto.protocol import feature_catalog
 
 MODE_NONE = "none"
+_MOST_NAMES = 10
 # Measured with Delta Spark 4.4.0: NoSuchElementException in ClusteringColumnInfo.
 CLUSTERED = (
     "the clustering columns keep their physical names, so OPTIMIZE, REORG, DESCRIBE DETAIL "
@@ -83,9 +85,10 @@ def validate_unmapped_names(table: Table) -> Refusal | None:
     """Return a refusal for column names that require column mapping."""
     if not table.unmappable:
         return None
+    names = first_names([f'"{name}"' for name in table.unmappable], _MOST_NAMES)
     return Refusal(
         "DELTA_INVALID_COLUMN_NAMES_WHEN_REMOVING_COLUMN_MAPPING",
-        f"the column names {', '.join(table.unmappable)} require column mapping",
+        f"these column names need column mapping: {names}",
         "rename these columns first",
     )
 
