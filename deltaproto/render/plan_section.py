@@ -84,6 +84,13 @@ def summary_blocks(summary: Summary) -> Iterator[Block]:
         lines.append((f"at most {commits}; {', '.join(parts)}; {waits}",))
     if left := summary.leave_violations:
         lines.append((f"{left:,} with steps will still violate the policy afterwards",))
+    if summary.saved:
+        lines.append(
+            (
+                f"{summary.saved:,} planned from saved states, without schemas and files: "
+                "plan again from the tables, or with --fresh, before you apply the plans",
+            )
+        )
     for (feature, reason), count in largest_first(summary.reasons, _SHOWN_REASONS):
         named = f"{feature}: " if feature else ""
         lines.append((f"{count:,} blocked: {named}{reason}",))

@@ -169,6 +169,8 @@ class Summary:
         """plans without steps, although the table violates the policy"""
         self.leave_violations = 0
         """plans with steps after which the table still violates the policy"""
+        self.saved = 0
+        """plans made from an inventory or a saved inspection, without schema and files"""
         self.waits = 0
         """plans that wait for retention periods"""
         self.longest_wait_hours = 0.0
@@ -197,6 +199,7 @@ class Summary:
         self.stay_violated += plan.stays_violated
         self.leave_violations += bool(plan.steps and plan.unmet)
         self.nothing_to_do += not (plan.steps or plan.blocked or plan.unmet)
+        self.saved += plan.fingerprint.metadata is None
         self.waits += plan.cost.waits > 0
         hours = sum(step.wait_hours for step in plan.steps)
         self.longest_wait_hours = max(self.longest_wait_hours, hours)

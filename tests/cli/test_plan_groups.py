@@ -46,6 +46,16 @@ def test_unreadable_tables_are_one_entry_for_each_code(cli: Cli, tmp_path: Path)
     assert "; 3 with other messages names" in out
 
 
+def test_groups_say_that_they_are_planned_from_saved_states(cli: Cli, tmp_path: Path) -> None:
+    two_folders(tmp_path / "lake", 6, 2)
+    inventory = str(tmp_path / "inventory")
+    assert cli("scan", str(tmp_path / "lake"), "--inventory", inventory).code == 0
+    note = "8 planned from saved states, without schemas and files: plan again from the tables"
+    assert note in " ".join(cli("plan-upgrade", inventory, *GOAL).out.split())
+    assert note in cli("plan-upgrade", inventory, *GOAL, "--format", "markdown").out
+    assert "saved states" not in cli("plan-upgrade", inventory, *GOAL, "--fresh").out
+
+
 def test_few_plans_and_details_are_shown_one_by_one(cli: Cli, tmp_path: Path) -> None:
     tables = two_folders(tmp_path / "lake", 4, 3)
     every = cli("plan-upgrade", *tables, *GOAL, "--details").out
