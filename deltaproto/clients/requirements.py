@@ -97,7 +97,7 @@ _TEXTS = {
     HIVE_LOCATION: "a folder of the table's path looks like a partition, as in a=b",
     PARTITIONS_AT_HIVE_LOCATION: "the table is partitioned, and a folder of its path looks like a "
     "partition, as in a=b",
-    ODD_LOCATION: "the table's path contains brackets or one of ^ | \\ `",
+    ODD_LOCATION: "the table's path contains brackets, a control character or one of ^ | \\ `",
     PERCENT_IN_PATH: "the table's path contains a percent sign",
     HIDDEN_PARTITIONS: "the folders of data files do not show their partition values",
     STORED_PARTITIONS: "data files contain their partition columns, without partition folders",

@@ -123,7 +123,8 @@ def location_hazards(location: str) -> Iterator[str]:
 _LOCATIONS = {
     requirements.PERCENT_IN_PATH: "%",
     requirements.SPECIAL_LOCATION: ' #?{}"<>',
-    requirements.ODD_LOCATION: "[]^|\\`",
+    # deltalake refuses control characters.
+    requirements.ODD_LOCATION: "[]^|\\`\x7f" + "".join(map(chr, range(32))),
 }
 
 

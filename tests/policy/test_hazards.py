@@ -34,7 +34,8 @@ def test_only_local_paths_hold_percent_signs_literally() -> None:
     hidden = {requirements.RANDOM_PREFIXES}
     assert set(hazards_from_findings((), prefixes, "file:///t", ["p"])) == hidden
     assert not set(hazards_from_findings((), prefixes, "file:///t"))
-    assert set(hazards_from_findings((), {}, "file:///t%5E")) == {requirements.ODD_LOCATION}
+    for odd in ("%5E", "%09", "%7F"):
+        assert set(hazards_from_findings((), {}, f"file:///t{odd}")) == {requirements.ODD_LOCATION}
     assert set(hazards_from_findings((), {}, "s3://bucket/t=1/a+b")) == {requirements.HIVE_LOCATION}
     assert set(hazards_from_findings((), {}, "file:///t%3D1")) == {requirements.HIVE_LOCATION}
     below = {requirements.HIVE_LOCATION, requirements.PARTITIONS_AT_HIVE_LOCATION}
