@@ -23,6 +23,7 @@ from deltaproto.render.document.blocks import (
     TableBlock,
     Tone,
 )
+from deltaproto.render.drift import incomplete_reasons
 from deltaproto.render.findings import SEVERITY_TONES
 from deltaproto.render.overview.chart import COLOURS, bars, columns, query, versions
 from deltaproto.render.overview.numbers import FleetSummary, VerdictCounts, plain_location
@@ -183,11 +184,17 @@ def drift(overview: Overview) -> Iterator[Block]:
     title = f"Since the scan{'s' * (len(overview.pairs) > 1)} of {since}"
     if len(overview.pairs) < len(overview.sources):
         yield Paragraph(("Roots with one scan are not compared.",))
+    reasons = dict.fromkeys(r for pair in overview.pairs for r in incomplete_reasons(pair))
+    doubts: list[Block] = [Callout(Tone.WARNING, (f"{reason}.",)) for reason in reasons]
     if not overview.changes:
-        yield Section("changes", title, [Callout(Tone.GOOD, ("Nothing changed.",))])
+        nothing: Block = Callout(Tone.GOOD, ("Nothing changed.",))
+        if doubts:
+            nothing = Paragraph(("No change was found.",))
+        yield Section("changes", title, [*doubts, nothing])
         return
     shown = overview.changes[:_MOST_CHANGES]
     blocks: list[Block] = [
+        *doubts,
         TableBlock(
             ("Table", "Change", "Feature", "Before", "Now"),
             [
@@ -201,7 +208,7 @@ def drift(overview: Overview) -> Iterator[Block]:
                 for change in shown
             ],
             [SEVERITY_TONES[SEVERITY[change.kind]] for change in shown],
-        )
+        ),
     ]
     more = len(overview.changes) - len(shown)
     if more:

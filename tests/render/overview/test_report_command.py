@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -361,3 +362,20 @@ def test_a_warning_is_shown_once(cli: Cli, tmp_path: Path, format_: str) -> None
     assert (inside, "was not searched" in ran.err) == (format_ != "csv", format_ in ("json", "csv"))
     ran = cli("report", str(tmp_path / "i"), "--format", format_, "-o", str(tmp_path / "out"))
     assert "was not searched" in ran.err
+
+
+def test_nothing_changed_only_if_every_table_was_read(cli: Cli, tmp_path: Path) -> None:
+    lake, inventory = tmp_path / "lake", str(tmp_path / "inventory")
+    Log(lake / "good").commit(0, protocol(1, 2), metadata())
+    Log(lake / "broken").raw(0, b"{")
+    report = ("report", inventory, "--format", "markdown")
+    for code, said in (
+        (3, "1 table or place could not be read in the later scan: what changed there is not"),
+        (0, "Nothing changed."),
+    ):
+        for _ in range(2):
+            assert cli("scan", str(lake), "--inventory", inventory).code == code
+        out = cli(*report).out
+        assert said in out
+        assert ("Nothing changed." in out) is (code == 0)
+        shutil.rmtree(lake / "broken", ignore_errors=True)
