@@ -209,6 +209,18 @@ def test_an_incomplete_answer_is_marked_in_the_policy(cli: Cli, lake: Path, tmp_
     assert "# Incomplete: 1 table or log could not be read." in path.read_text()
 
 
+def test_counts_of_earlier_runs_and_data_files_are_not_access_logs(
+    cli: Cli, lake: Path, tmp_path: Path
+) -> None:
+    inventory, path = str(tmp_path / "inventory"), tmp_path / "policy.yaml"
+    assert cli("scan", str(lake), "--inventory", inventory).code == 0
+    cli("discover", inventory)
+    cli("discover", inventory, "--data-files", "--write-policy", str(path))
+    text = path.read_text()
+    assert "access log" not in text
+    assert "never clients that only read: add the readers" in text
+
+
 def test_many_tables_of_a_folder_get_one_pattern(cli: Cli, tmp_path: Path) -> None:
     root = tmp_path / "lake"
     for number in range(23):

@@ -217,7 +217,7 @@ def _day(milliseconds: int) -> str:
 
 def new_policy(draft: Draft, found: Discovery, today: datetime) -> str:
     """Return the text of a new policy."""
-    logs = [source for source in found.sources if source.format != "delta"]
+    logs = [source for source in found.sources if source.is_access_log]
     what = f"the logs of {counted(found.tables, 'table')}"
     if logs:
         what += f" and {counted(len(logs), 'access log')}"
