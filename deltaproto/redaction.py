@@ -78,7 +78,9 @@ _PATTERNS = (
     (
         (
             r"(?i)((?:secret|token|passw(?:or)?d|account[._]key|access[._]key|api[._-]?key|"
-            r"credential)[\w.-]{0,200}['\"]?(?:\s*[=:]\s*|>))(?:'[^']*'|\"[^\"]*\"|[^\s,;)}<]+)"
+            # The error of a file, such as secret.yaml, begins with its name.
+            r"credential)[\w.-]{0,200}['\"]?(?:\s*=\s*|(?<!\.yaml)(?<!\.yml)\s*:\s*|>))"
+            r"(?:'[^']*'|\"[^\"]*\"|[^\s,;)}<]+)"
         ),
         rf"\1{HIDDEN}",
     ),

@@ -132,6 +132,8 @@ def test_known_forms_of_tokens_are_hidden(text: str) -> None:
         "GET https://h/c?list-type=2&prefix=a%2Fb\nStatus 403\n<Error><Code>Denied</Code></Error>",
         "policy.yaml:3:1: token > x & y%",
         "C:\\users\\new\\table",
+        "secret.yaml: cannot be read",
+        "a/token-policy.yml:3:1: unknown client",
     ],
 )
 def test_what_is_none_stays(text: str) -> None:
