@@ -26,6 +26,14 @@ from tests.support.logs import Log, add, commit_info, metadata, protocol
 
 pytestmark = [pytest.mark.packaging, pytest.mark.timeout(900)]
 
+_APPEND = """
+import sys
+import pyarrow as pa
+from deltalake import DeltaTable, write_deltalake
+write_deltalake(sys.argv[1], pa.table({"id": [1, 2], "name": ["a", "b"]}), mode="append")
+DeltaTable(sys.argv[1]).create_checkpoint()
+"""
+
 
 def _source(folder: Path) -> Path:
     """What git knows, as a fresh checkout has it: with other times and another place."""
@@ -186,6 +194,45 @@ def test_pipx_installs_it(tools: Path, wheel: Path, tmp_path: Path, table: str) 
     )
     fine(tools / "pipx", "install", "--python", sys.executable, wheel, env=env)
     answers(tmp_path / "bin" / "deltaproto", table, environment(tmp_path))
+
+
+def test_the_oldest_allowed_libraries_are_new_enough(
+    wheel: Path, installed: Installed, tmp_path: Path, log: Log
+) -> None:
+    """Other packages of an environment may hold them back."""
+    oldest = ("--resolution", "lowest-direct", "-r", ROOT / "pyproject.toml")
+    folder = installed(*oldest, wheel)
+    program, env = folder / "deltaproto", environment(tmp_path)
+
+    def result(*words: object) -> dict[str, object]:
+        ran = run(program, *words, "--format", "json", env=env)
+        assert ran.returncode in (0, 1), f"{words}: {ran.stdout[-2000:]}{ran.stderr[-2000:]}"
+        return dict(json.loads(ran.stdout))
+
+    lake, inventory, plan = tmp_path / "lake", tmp_path / "inventory", tmp_path / "plan.json"
+    fine(folder / "python", "-c", _APPEND, lake / "real", env=env)
+    vectors = {"storageType": "u", "pathOrInlineDv": "x", "sizeInBytes": 1, "cardinality": 1}
+    log.commit(0, commit_info(), protocol(3, 7, ["deletionVectors"], ["deletionVectors"]))
+    log.commit(1, metadata(), add("a"), add("b", deletionVector=vectors, baseRowId=0))
+    log.checkpoint(1, protocol(3, 7, ["deletionVectors"], ["deletionVectors"]), metadata())
+    shutil.copytree(log.root, lake / "written")
+    answers(program, str(lake / "written"), env)
+    for reader in ("log", "delta-rs"):
+        result("inspect", lake / "real", "--reader", reader)
+    for _ in range(2):
+        fine(program, "scan", lake, "--inventory", inventory, env=env)
+        fine(folder / "python", "-c", _APPEND, lake / "real", env=env)
+    assert len(result("check", inventory, "--client", "delta-spark@4.4.0")["tables"]) == 2
+    result("drift", inventory)
+    made = result("plan-upgrade", lake / "real", "--enable", "deletionVectors")
+    plan.write_text(json.dumps(made))
+    fine(program, "runbook", plan, "--output", tmp_path / "runbook.md", env=env)
+    fine(program, "report", inventory, "--output", tmp_path / "report.html", env=env)
+    result("plan-downgrade", "--from", inventory, "--lowest", "--client", "deltalake@1.5.1")
+    result("discover", inventory)
+    (lake / "written" / "_delta_log" / f"{2:020d}.json").write_bytes(b'{"add":{"path":"a"')
+    damaged = run(program, "inspect", lake / "written", env=env)
+    assert "JSON is truncated" in damaged.stdout, damaged.stderr
 
 
 @pytest.mark.parametrize(("extra", "module"), [("glue", "botocore"), ("sql", "sqlglot")])
