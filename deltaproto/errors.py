@@ -6,7 +6,8 @@ for programs. Any other exception is reported as an internal error.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Sequence
 from enum import IntEnum, StrEnum
 from typing import Any
 
@@ -14,6 +15,12 @@ from deltaproto.redaction import redact_addresses_in
 
 MAX_QUOTED = 60
 """most characters of a quoted text in messages"""
+
+
+def is_debugged(words: Sequence[str]) -> bool:
+    """Return True if a command line, or the variable of its option, turns on `--debug`."""
+    stored = os.environ.get("DELTAPROTO_DEBUG", "")
+    return "--debug" in words or stored.lower() in ("1", "true", "t", "yes", "y", "on")
 
 
 def quote_short(text: str) -> str:

@@ -29,7 +29,7 @@ from deltaproto.cli.output import (
     unwritten_error,
 )
 from deltaproto.cli.signals import handle_termination, report_interruption
-from deltaproto.errors import DeltaprotoError, EngineError, ExitCode, UsageError
+from deltaproto.errors import DeltaprotoError, EngineError, ExitCode, UsageError, is_debugged
 
 if TYPE_CHECKING:
     from deltaproto.redaction import Redactor
@@ -75,6 +75,9 @@ _MISSING_LIBRARY_HINTS = {
 def run_process() -> NoReturn:
     """Run the command line, and end the process with its exit code."""
     hide_numpy_and_pandas()
+    if not is_debugged(sys.argv):
+        # deltalake logs every attempt to find a region or credentials; its error says it better.
+        os.environ.setdefault("RUST_LOG", "error")
     code = main()
     if _is_only_memory_left():
         # The process ends anyway. Freeing its objects takes a tenth of the time of many commands.
@@ -127,8 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         attach_results(expected, attached_results(error))
         if interruptions:
             return _report_error_after_interruption(interruptions[0], expected, words)
-        debugged = "--debug" in words or _is_set("DELTAPROTO_DEBUG")
-        if debugged and expected is not error:
+        if is_debugged(words) and expected is not error:
             sys.excepthook = partial(_print_traceback, words)
             raise
         return report_error(expected, words)
@@ -191,11 +193,6 @@ def _apply_environment(command: Command, words: Sequence[str]) -> list[str]:
 
         interface.NOTICES.extend(noted)
     return [*notices, *noted]
-
-
-def _is_set(switch: str) -> bool:
-    """Return True if the variable of a switch turns it on."""
-    return os.environ.get(switch, "").lower() in ("1", "true", "t", "yes", "y", "on")
 
 
 def _print_traceback(words: Sequence[str], *raised: Any) -> None:

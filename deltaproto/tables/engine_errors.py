@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from deltaproto.errors import DeltaprotoError, EngineError, ErrorCode, TableError
+from deltaproto.errors import DeltaprotoError, EngineError, ErrorCode, TableError, is_debugged
 
 _CONNECTION_LOST = (
     r"Connection refused|Answer from Java side is empty|Error while sending or receiving|"
@@ -183,7 +183,7 @@ def contain_table_errors() -> Iterator[None]:
     except (DeltaprotoError, ImportError, BrokenPipeError):
         raise
     except Exception as error:
-        if "--debug" in sys.argv or os.environ.get("DELTAPROTO_DEBUG"):
+        if is_debugged(sys.argv):
             raise
         raise _internal_error(error) from None
 

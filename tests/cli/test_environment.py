@@ -16,9 +16,10 @@ import pytest
 
 from deltaproto.certification.client import create_environment
 from deltaproto.certification.fixtures.recipes import KIT_VERSION
-from deltaproto.errors import UsageError
+from deltaproto.errors import TableError, UsageError
 from deltaproto.fleet.inventory import InventoryTables
 from deltaproto.fleet.staging import unfinished_scans
+from deltaproto.tables.engine_errors import contain_table_errors
 from deltaproto.tables.quick_start import QuickStart
 from tests.conftest import Ran
 from tests.support.logs import Log, commit_info, metadata, protocol
@@ -211,3 +212,6 @@ def test_tracebacks_are_shown_only_if_the_variable_is_on(
             entry.main(["features"])
     else:
         assert entry.main(["features"]) == 3
+    # An error of one table, which otherwise does not end the command.
+    with pytest.raises(RuntimeError if shown else TableError), contain_table_errors():
+        raise RuntimeError("a defect")

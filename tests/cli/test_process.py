@@ -131,6 +131,17 @@ class TestStart:
         assert error == f"error: cannot import a library: {message}"
         assert hint in advice
 
+    def test_deltalake_logs_nothing_unless_debugged(self, process: Process) -> None:
+        # Without a region, deltalake asks the metadata service, and logs that it does not answer.
+        cloud = {"AWS_EC2_METADATA_SERVICE_ENDPOINT": "http://127.0.0.1:9"}
+        places = {"AWS_CONFIG_FILE": os.devnull, "AWS_SHARED_CREDENTIALS_FILE": os.devnull}
+        env = environment(**cloud, **places)
+        for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "RUST_LOG"):
+            env.pop(name, None)
+        ran = process("drift", "s3://bucket/inventory", env=env)
+        assert [line.partition(":")[0] for line in ran.stderr.splitlines()] == ["error", "hint"]
+        assert "WARN" in process("drift", "s3://bucket/inventory", "--debug", env=env).stderr
+
     def test_imports_no_engine(self) -> None:
         commands = (
             ["--version"],
