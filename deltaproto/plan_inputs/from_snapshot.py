@@ -14,7 +14,8 @@ from deltaproto.location import locate
 from deltaproto.plan_inputs.from_log import refuse_invalid_protocol
 from deltaproto.planning.from_state import commits_until_checkpoint, may_have_stray_columns
 from deltaproto.planning.plan import Fingerprint
-from deltaproto.planning.predict.table import Table
+from deltaproto.planning.predict.collations import COLLATION_FEATURES
+from deltaproto.planning.predict.table import GEOSPATIAL_FEATURES, Table
 from deltaproto.planning.request import PlanInput
 from deltaproto.policy.context import TableFacts
 from deltaproto.policy.hazards import INCONSISTENCY_RULES
@@ -32,7 +33,6 @@ _INVENTORY_WARNING = (
     "plan again with --fresh, or from the table itself, before you apply it."
 )
 
-_GEOSPATIAL = ("geospatial", "geospatial-dev")
 _SOME_COLUMN = ("whose names are not saved",)
 """A column that must be there, because its feature is present."""
 
@@ -141,7 +141,8 @@ def _build_input(
         domains=() if _has_traces(states, "domainMetadata") is False else None,
         clustering=None if clustering is None else tuple(map(str, clustering)),
         partition_columns=tuple(map(str, partition_columns)),
-        geospatial=_SOME_COLUMN if _has_traces(states, *_GEOSPATIAL) else (),
+        geospatial=_SOME_COLUMN if _has_traces(states, *GEOSPATIAL_FEATURES) else (),
+        collated=_SOME_COLUMN if _has_traces(states, *COLLATION_FEATURES) else (),
         stray_columns=may_have_stray_columns(facts.protocol, facts.configuration, None),
         # The version has no other effect; without it, otherwise identical tables are planned once.
         to_checkpoint=commits_until_checkpoint(facts.configuration, facts.version)

@@ -199,18 +199,39 @@ def test_equal_tables_have_hints_with_their_own_names(cli: Cli, tmp_path: Path) 
     assert named > 5
 
 
-def test_a_geospatial_column_blocks_its_drop_without_a_schema(
-    log: Log, cli: Cli, tmp_path: Path
+COLLATED = column("g", "string") | {"metadata": {"__COLLATIONS": {"g": "spark.UTF8_LCASE"}}}
+
+
+@pytest.mark.parametrize(
+    ("name", "stored", "cause", "engine"),
+    [
+        ("geospatial", column("g", "geometry(OGC:CRS84)"), "geospatial types", "delta-spark"),
+        ("collations", COLLATED, "collations", "databricks"),
+        ("collations-preview", COLLATED, "collations", "databricks"),
+    ],
+)
+def test_columns_block_the_drop_of_their_feature_without_a_schema(
+    name: str, stored: dict[str, Any], cause: str, engine: str, log: Log, cli: Cli, tmp_path: Path
 ) -> None:
-    features = protocol(3, 7, ["geospatial"], ["geospatial"])
-    schema = schema_string(column("g", "geometry(OGC:CRS84)"))
-    log.commit(0, commit_info(), features, metadata(schema=schema))
+    readers = ["geospatial"] if name == "geospatial" else []
+    features = protocol(3, 7, readers, [name, "domainMetadata"])
+    log.commit(0, commit_info(), features, metadata(schema=schema_string(stored)))
     saved, inventory = tmp_path / "saved.json", tmp_path / "inventory"
     cli("inspect", log.table, "--format", "json", "--output", str(saved))
     cli("scan", log.table, "--inventory", str(inventory))
-    goal = ("--drop", "geospatial", "--format", "json")
+    goal = ("--drop", name, "--engine", engine, "--format", "json")
     for source in ([log.table], [str(saved)], ["--from", str(inventory)]):
         ran = cli("plan-downgrade", *source, *goal)
         plan = ran.json if "blocked" in ran.json else ran.json["plans"][0]
         assert (ran.code, plan["changes"]) == (1, False)
-        assert plan["blocked"][0]["error"] == "DELTA_CANNOT_DROP_GEOSPATIAL_FEATURE"
+        assert plan["blocked"][0]["reason"].endswith(f" have {cause}")
+    assert cli("plan-downgrade", log.table, *goal, "--rewrite").code == 1
+
+
+def test_databricks_changes_tables_with_collations(log: Log, cli: Cli) -> None:
+    features = protocol(1, 7, None, ["collations", "domainMetadata"])
+    log.commit(0, commit_info(), features, metadata(schema=schema_string(COLLATED)))
+    goal = ("plan-upgrade", log.table, "--set", "delta.logRetentionDuration=interval 9 days")
+    plan = cli(*goal, "--engine", "databricks", "--format", "json").json
+    assert (len(plan["steps"]), plan["blocked"]) == (1, [])
+    assert "does not support it" in cli(*goal).out

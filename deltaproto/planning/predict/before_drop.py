@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict import column_mapping
+from deltaproto.planning.predict.collations import COLLATION_FEATURES
 from deltaproto.planning.predict.consistency import (
     refuse_rewrite,
     unstorable,
@@ -20,6 +21,7 @@ from deltaproto.planning.predict.properties import find_other_function
 from deltaproto.planning.predict.schema import without_type_changes
 from deltaproto.planning.predict.table import (
     CHECKPOINT_POLICY,
+    GEOSPATIAL_FEATURES,
     MAPPING_MODE,
     ROW_TRACKING,
     ROW_TRACKING_SUSPENDED,
@@ -296,6 +298,19 @@ def _refuse_geospatial(table: Table) -> BeforeDrop:
     )
 
 
+def _refuse_collations(table: Table) -> BeforeDrop:
+    if not table.collated:
+        return BeforeDrop(table)
+    return BeforeDrop(
+        table,
+        refusal=Refusal(
+            "",
+            f"the columns {', '.join(table.collated)} have collations",
+            "run ALTER COLUMN … TYPE STRING COLLATE UTF8_BINARY for each of them first",
+        ),
+    )
+
+
 def _disable_row_tracking(table: Table) -> BeforeDrop:
     suspended = table.is_on(ROW_TRACKING_SUSPENDED)
     there = table.row_ids
@@ -332,8 +347,8 @@ _PREPARE: dict[str, Callable[[Table], BeforeDrop]] = {
     "columnMapping": _remove_mapping,
     "v2Checkpoint": _use_classic_checkpoints,
     "inCommitTimestamp": _disable_timestamps,
-    "geospatial": _refuse_geospatial,
-    "geospatial-dev": _refuse_geospatial,
+    **dict.fromkeys(GEOSPATIAL_FEATURES, _refuse_geospatial),
+    **dict.fromkeys(COLLATION_FEATURES, _refuse_collations),
     "rowTracking": _disable_row_tracking,
     "domainMetadata": _remove_domains,
     "coordinatedCommits-preview": _remove_coordinator,

@@ -15,6 +15,8 @@ UTF8_BINARY`, which other clients do not know
 """
 UNKNOWN_COLLATION = f"{COLLATED} ?"
 """beginning of the name of a string type with a collation that Spark certainly does not have"""
+COLLATION_FEATURES = ("collations", "collations-preview")
+"""features of tables whose columns have collations, which only Databricks stores"""
 _NAMES = {"spark": r"UTF8_(BINARY|LCASE)(_RTRIM)?", "icu": r"(?!UTF8_)\w+"}
 """names by provider; Spark decides which ICU locales exist"""
 

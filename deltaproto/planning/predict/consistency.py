@@ -8,7 +8,11 @@ from functools import lru_cache
 from deltaproto.caches import IdentityKey, cache_by_identity
 from deltaproto.planning.engine import Engine
 from deltaproto.planning.predict import iceberg, statistics
-from deltaproto.planning.predict.collations import UNKNOWN_COLLATION, has_collation
+from deltaproto.planning.predict.collations import (
+    COLLATION_FEATURES,
+    UNKNOWN_COLLATION,
+    has_collation,
+)
 from deltaproto.planning.predict.nested_not_null import validate_nested_not_null
 from deltaproto.planning.predict.outcome import Refusal
 from deltaproto.planning.predict.schema import (
@@ -130,8 +134,10 @@ def unstorable(table: Table) -> Refusal | None:
     Source: Delta Spark 4.4's `OptimisticTransaction.assertMetadata`.
     """
     schema = IdentityKey(table.schema or _NO_COLUMNS)
+    # Delta Spark changes no table with these features; Databricks stores such columns.
+    collated = not table.protocol.supported.isdisjoint(COLLATION_FEATURES)
     return (
-        _unstorable(schema, table.partition_columns, mapped=table.mapped)
+        _unstorable(schema, table.partition_columns, mapped=table.mapped, collated=collated)
         or _validate_mapping(table)
         or _validate_row_id_names(table, schema.value)
     )
@@ -142,14 +148,18 @@ _NO_COLUMNS = Struct(())
 
 @lru_cache(maxsize=64)
 def _unstorable(
-    same: IdentityKey[Struct], partition_columns: tuple[str, ...], *, mapped: bool
+    same: IdentityKey[Struct],
+    partition_columns: tuple[str, ...],
+    *,
+    mapped: bool,
+    collated: bool,
 ) -> Refusal | None:
     """Check the columns once for all statements of a plan that keep them."""
     schema = same.value
     return (
         validate_collations(schema)
         or _validate_names(schema, partition_columns, mapped=mapped)
-        or _validate_types(schema)
+        or _validate_types(schema, collated=collated)
     )
 
 
@@ -237,10 +247,11 @@ def _validate_row_id_names(table: Table, schema: Struct) -> Refusal | None:
     return None
 
 
-def _validate_types(schema: Struct) -> Refusal | None:
+def _validate_types(schema: Struct, *, collated: bool) -> Refusal | None:
     for path, column in walk_columns(schema):
         name = column.type.name if isinstance(column.type, Atomic) else ""
-        if (name.startswith(_NOT_STORED) or has_collation(name)) and not column.widened:
+        unknown = name.startswith(_NOT_STORED) or (has_collation(name) and not collated)
+        if unknown and not column.widened:
             return Refusal(
                 "DELTA_UNSUPPORTED_DATA_TYPES",
                 f"{dotted_path(path)} has type {name}, which Delta Spark does not store",

@@ -12,9 +12,12 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from deltaproto.clients.requirements import remaining_hazards
+from deltaproto.planning.predict.collations import COLLATION_FEATURES, has_collation
 from deltaproto.planning.predict.schema import (
+    Atomic,
     Struct,
     columns_of_type,
+    dotted_path,
     find_unmappable,
     walk_columns,
 )
@@ -25,6 +28,7 @@ from deltaproto.protocol.feature_catalog import CATALOG_MANAGED, CHECKPOINT_PROT
 from deltaproto.protocol.properties import CONSTRAINT_PREFIX
 from deltaproto.protocol.protocol import Protocol
 
+GEOSPATIAL_FEATURES = ("geospatial", "geospatial-dev")
 MAPPING_MODE = "delta.columnMapping.mode"
 MIN_READER_VERSION, MIN_WRITER_VERSION = "delta.minReaderVersion", "delta.minWriterVersion"
 ROW_TRACKING = "delta.enableRowTracking"
@@ -71,6 +75,8 @@ class Table(NamedTuple):
     """columns whose names require column mapping"""
     geospatial: tuple[str, ...] = ()
     """columns with geospatial types"""
+    collated: tuple[str, ...] = ()
+    """columns with a collation other than the default"""
     v2_checkpoint: bool | None = None
     """True if the newest checkpoint is a V2 checkpoint"""
     row_ids: bool | None = None
@@ -294,7 +300,19 @@ class Table(NamedTuple):
             widened=any(column.widened for _, column in walk_columns(schema)),
             unmappable=find_unmappable(schema),
             geospatial=columns_of_type(schema, "geometry", "geography"),
+            collated=tuple(
+                dotted_path(path)
+                for path, column in walk_columns(schema)
+                if isinstance(column.type, Atomic) and has_collation(column.type.name)
+            ),
         )
+
+    @property
+    def typed_features(self) -> frozenset[str]:
+        """The supported features that types of columns need, which a copy of the columns keeps."""
+        collated = COLLATION_FEATURES if self.collated else ()
+        geospatial = GEOSPATIAL_FEATURES if self.geospatial else ()
+        return self.protocol.supported.intersection((*collated, *geospatial))
 
     def with_new_files(self, *, sure: bool = False, rewritten: bool = False) -> Table:
         """Return the table after a statement that writes data files, certainly if `sure`.
