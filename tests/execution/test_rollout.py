@@ -806,8 +806,8 @@ def test_status_tells_groups_with_equal_steps_apart(
     assert cli("plan", *tables, "--policy", str(policy), "--out", plans).code in (0, 10)
     groups = cli("status", plans, "--format", "json").json["rollout"]["groups"]
     assert [len(each["plan_ids"]) for each in groups] == [2, 1]
-    assert groups[0]["plan"].endswith("the same, (1,3)")
-    assert groups[1]["plan"].endswith("the same, (1,2)")
+    assert groups[0]["plan"].endswith("the same; protocol (1,3)")
+    assert groups[1]["plan"].endswith("the same; protocol (1,2)")
     assert [each["rehearsed"] for each in groups] == [None, None]
 
 
