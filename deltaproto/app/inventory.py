@@ -40,7 +40,7 @@ from deltaproto.fleet.inventory_reader import (
     select_newest_state,
 )
 from deltaproto.fleet.newest_state import NewestState
-from deltaproto.fleet.scan_history import PastScan, ScanPair, select_pair
+from deltaproto.fleet.scan_history import MAY_BE_BEHIND, PastScan, ScanPair, select_pair
 from deltaproto.fleet.schemas import Inventory as _Tables
 from deltaproto.fleet.schemas import is_inventory, rows_schema
 from deltaproto.policy.table_check import TableCheck, unreadable_input
@@ -86,8 +86,7 @@ class Report(str):
             self,
             ExitCode.UNREADABLE,
             f"the report is incomplete: {unread} could not be read, and "
-            f"{counted(self.incomplete, 'table')} may have newer commits that only a catalog "
-            "knows",
+            f"{counted(self.incomplete, 'table')} {MAY_BE_BEHIND}",
             "see `Inventory.errors()`, and scan again",
         )
 

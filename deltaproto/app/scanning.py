@@ -23,6 +23,7 @@ from deltaproto.fleet.discovery import DiscoverySource, list_session_catalogs
 from deltaproto.fleet.inventory import InventoryTables, open_inventory_tables
 from deltaproto.fleet.scan import ScanRequest, run_scan
 from deltaproto.fleet.scan import ScanResult as _ScanResult
+from deltaproto.fleet.scan_history import MAY_BE_BEHIND
 from deltaproto.fleet.schemas import require_inventory_folder
 from deltaproto.fleet.settings_file import NUMBER_LIMITS
 from deltaproto.policy.finding import Severity
@@ -93,7 +94,7 @@ class ScanResult(Result):
             return ResultError(self, ExitCode.UNREADABLE, text, hint)
         if self.incomplete:
             tables = counted(self.incomplete, "table")
-            text = f"{tables} may have newer commits that only a catalog knows"
+            text = f"{tables} {MAY_BE_BEHIND}"
             return ResultError(self, ExitCode.UNREADABLE, text)
         found = tally.findings[str(Severity.ERROR)]
         if found:

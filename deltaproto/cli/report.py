@@ -27,6 +27,7 @@ from deltaproto.fleet.inventory_reader import (
     require_current,
     select_newest_state,
 )
+from deltaproto.fleet.scan_history import MAY_BE_BEHIND
 from deltaproto.fleet.seen.stored_uses import add_clients_seen
 from deltaproto.policy.finding import describe_hidden
 from deltaproto.render.interface import NOTICES
@@ -62,7 +63,7 @@ def run(values: Mapping[str, Any]) -> int:
         incomplete = sum(not row.complete for row in found.tables)
         if incomplete:
             total = f"{incomplete:,} of {counted(len(found.tables), 'table')}"
-            notices.append(f"{total} may have newer commits that only a catalog knows")
+            notices.append(f"{total} {MAY_BE_BEHIND}")
         NOTICES.extend(notices)
         if format not in _READ_AT_ONCE or values["output"] not in (None, "-"):
             for notice in notices:

@@ -18,6 +18,9 @@ from deltaproto.policy.document import normalize_location
 from deltaproto.policy.finding import Severity
 from deltaproto.protocol.feature import FeatureKind
 
+MAY_BE_BEHIND = "may have newer commits that only a catalog knows"
+"""ends a sentence about tables of a scan that is not complete"""
+
 
 class Extent(NamedTuple):
     """The roots and patterns of a scan, in no order. Roots are as in `normalize_location`."""

@@ -10,7 +10,7 @@ from typing import IO, Any, NamedTuple, assert_never
 
 from deltaproto.counts import counted, tables_such_as
 from deltaproto.fleet.drift.diff import SEVERITY, ChangeKind, Difference
-from deltaproto.fleet.scan_history import PastScan, ScanPair
+from deltaproto.fleet.scan_history import MAY_BE_BEHIND, PastScan, ScanPair
 from deltaproto.inspection.age import format_age, format_time
 from deltaproto.location import locate
 from deltaproto.policy.finding import Severity
@@ -170,7 +170,7 @@ def _unknown(scan: PastScan) -> str:
     """Describe which tables of a scan are unknown; empty if none."""
     if scan.errors:
         return f"{counted(scan.errors, 'table or place', 'tables or places')} could not be read"
-    return "" if scan.complete else "some may have newer commits that only a catalog knows"
+    return "" if scan.complete else f"some {MAY_BE_BEHIND}"
 
 
 def _json(

@@ -14,7 +14,7 @@ from deltaproto.counts import counted
 from deltaproto.fleet.discovered import DiscoveredTable, UnreadablePlace
 from deltaproto.fleet.evaluate import PolicyTally
 from deltaproto.fleet.scan import ScanResult, Tally
-from deltaproto.fleet.scan_history import ScanPair, limits_in_words
+from deltaproto.fleet.scan_history import MAY_BE_BEHIND, ScanPair, limits_in_words
 from deltaproto.policy.finding import SEVERITY_RANKS, Severity, describe_hidden
 from deltaproto.render.document.blocks import (
     Block,
@@ -219,7 +219,7 @@ def _errors(scan: ScanResult, *, saved: bool) -> Iterator[Block]:
         yield Section("errors", title, blocks, Tone.DANGER)
     if tally.incomplete:
         tables = counted(tally.incomplete, "table")
-        text = f"{tables} may have newer commits that only a catalog knows"
+        text = f"{tables} {MAY_BE_BEHIND}"
         yield Callout(Tone.WARNING, (text,))
 
 

@@ -286,29 +286,23 @@ def _rewrite_widened(table: Table, engine: Engine) -> BeforeDrop:
 
 
 def _refuse_geospatial(table: Table) -> BeforeDrop:
-    if not table.geospatial:
-        return BeforeDrop(table)
-    return BeforeDrop(
-        table,
-        refusal=Refusal(
-            "DELTA_CANNOT_DROP_GEOSPATIAL_FEATURE",
-            f"the columns {', '.join(table.geospatial)} have geospatial types",
-            "drop these columns first",
-        ),
-    )
+    error, hint = "DELTA_CANNOT_DROP_GEOSPATIAL_FEATURE", "drop these columns first"
+    return _refuse_columns(table, table.geospatial, "geospatial types", error, hint)
 
 
 def _refuse_collations(table: Table) -> BeforeDrop:
-    if not table.collated:
+    hint = "run ALTER COLUMN … TYPE STRING COLLATE UTF8_BINARY for each of them first"
+    return _refuse_columns(table, table.collated, "collations", "", hint)
+
+
+def _refuse_columns(
+    table: Table, columns: tuple[str, ...], kind: str, error: str, hint: str
+) -> BeforeDrop:
+    """Refuse the drop if any column has what the feature is for."""
+    if not columns:
         return BeforeDrop(table)
-    return BeforeDrop(
-        table,
-        refusal=Refusal(
-            "",
-            f"the columns {', '.join(table.collated)} have collations",
-            "run ALTER COLUMN … TYPE STRING COLLATE UTF8_BINARY for each of them first",
-        ),
-    )
+    text = f"the columns {', '.join(columns)} have {kind}"
+    return BeforeDrop(table, refusal=Refusal(error, text, hint))
 
 
 def _disable_row_tracking(table: Table) -> BeforeDrop:

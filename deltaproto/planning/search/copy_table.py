@@ -190,7 +190,7 @@ def _design_copy(inputs: PlanInput, schema: Struct, without: frozenset[str]) -> 
     features |= features_of_columns(Struct(columns), Protocol(1, 1))
     features |= feature_catalog.NEW_TABLE_FEATURES | ({"clustering"} if clustering else set())
     features |= {"checkConstraints"} if kept_checks else set()
-    features |= feature_catalog.with_required_features(table.typed_features)
+    features |= table.typed_features
     if any(column.default is not None for column in columns):
         features |= {_DEFAULTS}
         properties |= {f"delta.feature.{_DEFAULTS}": "supported"}
