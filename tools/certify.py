@@ -124,12 +124,15 @@ def _measured(
         MEASURED
         / f"{measurement.measurement_file_name(found.client, found.path, found.version)}.json"
     )
-    # Tables that a newer kit adds leave the recipes of the others as they were.
-    same = known is not None and (added or known.kit_digest == found.kit_digest)
-    if (only or added) and known is not None and same:
+    if (only or added) and known is not None:
         again = {case.name for case in cases}
         kept = [cell for cell in known.cells if cell.case not in again]
-        found = found._replace(cells=sort_cells((*kept, *found.cells)), seconds=known.seconds)
+        cells = sort_cells((*kept, *found.cells))
+        # The kit and the date of a measurement are those of most of its tables.
+        changed = known if only else found._replace(seconds=known.seconds)
+        if found.release != known.release:
+            print(f"{name}: now {found.release}, before {known.release}", flush=True)
+        found = changed._replace(cells=cells)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(measurement.measurement_to_json(found), encoding="utf-8")
     print(

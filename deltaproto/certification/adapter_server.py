@@ -86,6 +86,15 @@ class RowsToWrite:
             for row in self.values
         )
 
+    def merge_clauses(self) -> str:
+        """Return the clauses of a MERGE from `s` that updates and inserts these columns."""
+        assigned = ", ".join(f"{name} = s.{name}" for name in self.names)
+        values = ", ".join(f"s.{name}" for name in self.names)
+        return (
+            f"when matched then update set {assigned} "
+            f"when not matched then insert ({', '.join(self.names)}) values ({values})"
+        )
+
     def arrow(self) -> Any:
         """Return the rows as a pyarrow table."""
         import pyarrow as pa

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from deltaproto.certification.fixtures.case import ReferenceTable, Row
-from deltaproto.certification.fixtures.recipe import DOUBLED
+from deltaproto.certification.fixtures.recipe import ANY, DOUBLED
 from deltaproto.clients.measurement import ResultColumn
 from deltaproto.clients.requirements import OF_FILTERED_READS
 
@@ -79,9 +79,8 @@ def build_requests(case: ReferenceTable, operation: ResultColumn) -> Iterator[Ad
             changed = {"where": _where(case, "id", ">=", CHANGED_FROM), "column": "word"}
             yield AdapterRequest("update", {**changed, "value": CHANGED})
         case ResultColumn.MERGE:
-            yield AdapterRequest(
-                "merge", {"rows": _written_values(case, rows_to_merge(case)), "column": "id"}
-            )
+            rows = _written_values(case, rows_to_merge(case), _generated(case))
+            yield AdapterRequest("merge", {"rows": rows, "column": "id"})
         case ResultColumn.CONFIGURE:
             yield AdapterRequest(
                 "configure", {"key": CHANGED_PROPERTY[0], "value": CHANGED_PROPERTY[1]}
@@ -96,8 +95,13 @@ def rows_to_append(case: ReferenceTable) -> list[dict[str, Any]]:
 
 
 def rows_to_merge(case: ReferenceTable) -> list[dict[str, Any]]:
-    """Return the source of a merge: one existing and one new row."""
-    return [_row(case, DELETED_ID, MERGED), _row(case, MERGED_ID, MERGED)]
+    """Return the source of a merge: one existing and one new row, without generated values.
+
+    No UPDATE may set an identity column.
+    """
+    left_out = _generated(case)
+    rows = (_row(case, DELETED_ID, MERGED), _row(case, MERGED_ID, MERGED))
+    return [{n: value for n, value in row.items() if n not in left_out} for row in rows]
 
 
 def row_with_omissions(case: ReferenceTable) -> dict[str, Any]:
@@ -126,9 +130,12 @@ def rows_after(case: ReferenceTable, operation: ResultColumn) -> list[Row]:
         case ResultColumn.UPDATE:
             return [{**r, "word": CHANGED} if r["id"] >= CHANGED_FROM else r for r in rows]
         case ResultColumn.MERGE:
-            new = rows_to_merge(case)
-            kept = {row["id"] for row in new}
-            return [row for row in rows if row["id"] not in kept] + list(new)
+            before = {row["id"]: row for row in rows}
+            new = {
+                row["id"]: {**before.get(row["id"], _generated(case)), **row}
+                for row in rows_to_merge(case)
+            }
+            return [row for row in rows if row["id"] not in new] + list(new.values())
     return rows
 
 
@@ -144,6 +151,11 @@ def expected_changes(case: ReferenceTable, operation: ResultColumn) -> list[tupl
         if before[number] != after[number]:
             found += [("update_preimage", number), ("update_postimage", number)]
     return sorted(found)
+
+
+def _generated(case: ReferenceTable) -> dict[str, Any]:
+    """Return the columns whose values Delta generates: identity columns."""
+    return {name: value for name, value in case.omitted.items() if value == ANY}
 
 
 def _row(case: ReferenceTable, number: int, word: str) -> dict[str, Any]:

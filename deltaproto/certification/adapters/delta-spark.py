@@ -106,7 +106,7 @@ def update(table, where, column, value):
 def merge(table, rows, column):
     spark.sql(
         f"merge into {_name(table)} t using ({rows.select()}) s on t.{column} = s.{column}"
-        " when matched then update set * when not matched then insert *"
+        f" {rows.merge_clauses()}"
     )
 
 

@@ -74,8 +74,7 @@ def merge(table, rows, column):
     spark.createDataFrame(rows.arrow()).createOrReplaceTempView("source")
     _change(
         table,
-        f"merge into {{}} t using source s on t.{column} = s.{column} "
-        "when matched then update set * when not matched then insert *",
+        f"merge into {{}} t using source s on t.{column} = s.{column} {rows.merge_clauses()}",
     )
 
 
