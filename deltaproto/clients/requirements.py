@@ -21,6 +21,8 @@ DUPLICATE_COLUMNS = "duplicate-columns"
 COLUMNS_WITHOUT_METADATA = "columns-without-metadata"
 UNKNOWN_MEMBERS = "unknown-members-in-schema"
 PARTITION_NOT_IN_SCHEMA = "partition-not-in-schema"
+ONLY_PARTITIONS = "only-partition-columns"
+REPEATED_PARTITIONS = "repeated-partition-columns"
 NON_ASCII_PATHS = "non-ascii-paths"
 ESCAPED_PATHS = "escaped-paths"
 VECTORS_ON_SPECIAL_PATHS = "deletion-vectors-on-special-paths"
@@ -86,6 +88,8 @@ _TEXTS = {
     COLUMNS_WITHOUT_METADATA: "the schema has a column without metadata",
     UNKNOWN_MEMBERS: "the schema has members that the specification does not define",
     PARTITION_NOT_IN_SCHEMA: "a partition column is not in the schema",
+    ONLY_PARTITIONS: "every column is a partition column",
+    REPEATED_PARTITIONS: "a partition column is listed twice",
     NON_ASCII_PATHS: "data file paths contain non-ASCII characters from partition values",
     ESCAPED_PATHS: "data file paths contain escapes from partition values",
     VECTORS_ON_SPECIAL_PATHS: "deletion vectors hide rows of data files whose paths contain "

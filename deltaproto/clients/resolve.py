@@ -16,6 +16,7 @@ from deltaproto.clients.model import (
     Handling,
     Path,
     Range,
+    Verdict,
     VersionedHazards,
     concerns_path,
 )
@@ -206,7 +207,10 @@ def _merge_paths(measured: Range, below: Range) -> Range:
 
 
 def _merge_path(measured: Path, below: Path) -> Path:
-    """Combine a measured path with the documented side that was not measured."""
+    """Combine a measured path with the documented side that was not measured.
+
+    A statement that worked when it was measured does not refute that another one fails.
+    """
     sides = {Access.READ: measured.read, Access.APPEND: measured.write}
     missing = {side for side, gate in sides.items() if gate is None}
     unmeasured = frozenset(
@@ -219,12 +223,19 @@ def _merge_path(measured: Path, below: Path) -> Path:
         for bad in below.known_bad
         if bad.access & unmeasured
     )
+    failing = {
+        key: handling
+        for key, handling in below.hazards.items()
+        if handling.verdict in (Verdict.REFUSED, Verdict.WRONG)
+        and key in measured.hazards
+        and measured.hazards[key].verdict is Verdict.OK
+    }
     return measured._replace(
         read=measured.read or below.read,
         write=measured.write or below.write,
         access=measured.access | below.access,
         known_bad=(*measured.known_bad, *kept),
-        hazards={**below.hazards, **measured.hazards},
+        hazards={**below.hazards, **measured.hazards, **failing},
     )
 
 

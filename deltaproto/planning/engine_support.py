@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from deltaproto.clients.catalog import ClientCatalog
+from deltaproto.clients.model import Access, Verdict
+from deltaproto.clients.requirements import (
+    PARTITION_NOT_IN_SCHEMA,
+    TYPE_PREFIX,
+    UNKNOWN_MEMBERS,
+    TableRequirements,
+)
+from deltaproto.clients.verdicts import path_verdicts
+from deltaproto.counts import all_names
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.plan import Blocked
 from deltaproto.planning.predict.pending import UNLISTED, used_features
@@ -12,6 +22,11 @@ from deltaproto.planning.request import PlanInput
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import FeatureStatus
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED
+from deltaproto.protocol.protocol import Protocol
+
+_LOWEST = Protocol(1, 2)
+_GEOSPATIAL = "geospatial"
+_OF_SCHEMA = (UNKNOWN_MEMBERS, PARTITION_NOT_IN_SCHEMA)
 
 
 def find_engine_blockers(inputs: PlanInput) -> Iterator[Blocked]:
@@ -50,6 +65,7 @@ def find_engine_blockers(inputs: PlanInput) -> Iterator[Blocked]:
             "its commit is made; then plan again",
             inputs.table.unstamped,
         )
+    yield from _unreadable_metadata(inputs)
     managed = sorted(CATALOG_MANAGED & protocol.supported)
     if managed and not inputs.needs.by_name:
         yield Blocked(
@@ -58,6 +74,39 @@ def find_engine_blockers(inputs: PlanInput) -> Iterator[Blocked]:
             "use the table's catalog name",
             "DELTA_PATH_BASED_ACCESS_TO_CATALOG_MANAGED_TABLE_BLOCKED",
         )
+
+
+def _unreadable_metadata(inputs: PlanInput) -> Iterator[Blocked]:
+    """Yield why Delta Spark refuses every statement: it parses the metadata before any of them.
+
+    For what a schema contains, the client catalog decides, as in `check`.
+    """
+    if inputs.engine.name is not EngineName.DELTA_SPARK:
+        return
+    reasons = [inputs.table.unreadable] if inputs.table.unreadable else []
+    if inputs.table.geospatial and _GEOSPATIAL not in inputs.table.protocol.listed:
+        names = all_names(inputs.table.geospatial)
+        reasons.append(f"it does not know the geospatial types of {names}")
+    hazards = frozenset(filter(_is_of_schema, inputs.needs.hazards))
+    if hazards:
+        nothing: frozenset[str] = frozenset()
+        needs = TableRequirements(_LOWEST, nothing, nothing, hazards=hazards)
+        client = ClientCatalog().resolve(str(inputs.engine))
+        reasons += [
+            judged.reason
+            for _, judged in path_verdicts(client, Access.READ, needs)
+            if judged.verdict is Verdict.REFUSED
+        ]
+    for reason in reasons:
+        yield Blocked(
+            None,
+            f"{inputs.engine} cannot read the metadata, so it refuses every statement: {reason}",
+            "find the commit that stored the metadata and the client that wrote it",
+        )
+
+
+def _is_of_schema(hazard: str) -> bool:
+    return hazard.startswith(TYPE_PREFIX) or hazard in _OF_SCHEMA
 
 
 def _unlisted_features(table: Table, engine: Engine) -> list[str]:

@@ -28,7 +28,7 @@ from deltaproto.protocol.decoding import parse_whole
 from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.metadata import Metadata, walk_fields
 from deltaproto.protocol.protocol import Protocol
-from deltaproto.protocol.table_state import TableState
+from deltaproto.protocol.table_state import NoteKind, TableState
 
 _HOUR_MS = 3_600_000
 
@@ -63,6 +63,7 @@ def table_from_state(state: TableState) -> Table:
         protected_versions=_count_protected_versions(metadata.configuration, state.version),
         to_checkpoint=commits_until_checkpoint(metadata.configuration, state.version),
         domains=None if state.domains is None else tuple(sorted(state.domains)),
+        unreadable=_metadata_flaw(state),
         unstamped=_timestamp_error(state),
         delta_rs_files=traces.get(Trace.DELTA_RS_FILES) is True,
         bounds=state.bounds,
@@ -79,6 +80,17 @@ def table_from_state(state: TableState) -> Table:
     if table.schema is None or find_unenforced(table.schema) is None:
         return table
     return table._replace(spark_text=is_spark_text(metadata.schema_string or ""))
+
+
+def _metadata_flaw(state: TableState) -> str:
+    """Return why Delta Spark cannot read the metadata, or an empty string."""
+    for note in state.notes:
+        if note.kind is NoteKind.METADATA_UNREADABLE:
+            return note.message
+    metadata = state.metadata
+    if metadata.schema_string is not None and metadata.schema is None:
+        return "the metadata has no usable schema"
+    return ""
 
 
 def _may_have_cloned_row_ids(state: TableState) -> bool:

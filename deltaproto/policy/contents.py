@@ -36,6 +36,9 @@ _OF_FEATURES = ("geometry", "geography", "string collate", "timestamp_nanos", "t
 # Compiled when first used: most tables have only types of the specification.
 _DECIMAL = r"decimal\((\d+), ?(\d+)\)"
 _PARAMETERS = r"\(.*\)"
+_WRONG_DECIMAL = "decimal out of range"
+_NUMBERED = r"time\( *[0-6] *\)|(?:var)?char\( *\d+ *\)"
+"""types of Spark with a number in parentheses; with another one, Spark does not know them"""
 _CASTS = frozenset(("cast", "try_cast", "::"))
 _CONSTRAINT = "delta.constraints."
 _PHYSICAL, _ID = "delta.columnMapping.physicalName", "delta.columnMapping.id"
@@ -155,6 +158,11 @@ def _contents_of_schema(schema_string: str, partitions: Sequence[str], mapped: b
     for name in partitions:
         if name not in of_expressions.known:
             _add(found, requirements.PARTITION_NOT_IN_SCHEMA, name)
+        if partitions.count(name) > 1:
+            _add(found, requirements.REPEATED_PARTITIONS, name)
+    if columns and partitioned.issuperset(str(column.get("name")) for column in columns):
+        for name in partitions:
+            _add(found, requirements.ONLY_PARTITIONS, name)
     for column in columns:
         if column.get("type") == "binary" and str(column.get("name")) in partitioned:
             _add(found, requirements.BINARY_PARTITIONS, str(column.get("name")))
@@ -277,9 +285,14 @@ def _unusual_type(kind: str) -> str | None:
     if decimal is not None:
         precision, scale = parse_whole(decimal[1]), parse_whole(decimal[2])
         if precision is None or scale is None or not 1 <= precision <= 38 or scale > precision:
-            return "decimal out of range"
+            return _WRONG_DECIMAL
         return None
-    return re.sub(_PARAMETERS, "", kind).strip() or "without a name"
+    name = re.sub(_PARAMETERS, "", kind).strip()
+    if name == "decimal" and kind != name:
+        return _WRONG_DECIMAL
+    if name in ("time", "char", "varchar") and not re.fullmatch(_NUMBERED, kind):
+        return kind if kind != name else f"{name} without a number"
+    return name or "without a name"
 
 
 def _ids(kind: Any) -> set[int]:

@@ -40,6 +40,8 @@ class NoteKind(StrEnum):
     NO_COMMIT_FILES = "no-commit-files"
     MISNAMED_FILES = "misnamed-files"
     METADATA_INCOMPLETE = "metadata-incomplete"
+    METADATA_UNREADABLE = "metadata-unreadable"
+    """in such a way that Delta Spark refuses every statement, too"""
     STAGED_COMMITS = "staged-commits"
 
 

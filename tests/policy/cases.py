@@ -159,10 +159,11 @@ def incomplete(version: int, **members: Any) -> Callable[[Log], object]:
 
 
 def partitioned(physical: str) -> Action:
-    """Metadata of a table with column mapping and one column, by which it is partitioned."""
+    """Metadata of a table with column mapping and two columns, partitioned by one of them."""
     ids = {"delta__columnMapping__id": 1, "delta__columnMapping__physicalName": physical}
-    on = {"delta.columnMapping.mode": "name"}
-    return metadata(on, schema_string(column("c", **ids)), partition_columns=["c"])
+    data = {"delta__columnMapping__id": 2, "delta__columnMapping__physicalName": "col-2"}
+    columns = schema_string(column("c", **ids), column("d", **data))
+    return metadata({"delta.columnMapping.mode": "name"}, columns, partition_columns=["c"])
 
 
 def only_a_checkpoint(log: Log) -> None:
@@ -718,6 +719,7 @@ CASES: tuple[Case, ...] = (
     case("varchar", protocol(1, 2), schema("varchar(5)"), finds={("DP141", None)}),
     case("decimal-too-long", protocol(1, 2), schema("decimal(50,2)"), finds={("DP141", None)}),
     case("decimal-of-38", protocol(1, 2), schema("decimal(38,38)")),
+    case("decimal-below-0", protocol(1, 2), schema("decimal(9,-2)"), finds={("DP141", None)}),
     case(
         "udt-in-an-array",
         protocol(1, 2),
@@ -735,6 +737,18 @@ CASES: tuple[Case, ...] = (
         "partition-not-in-the-schema",
         protocol(1, 2),
         metadata(partition_columns=["gone"]),
+        finds={("DP142", None)},
+    ),
+    case(
+        "only-partition-columns",
+        protocol(1, 2),
+        metadata(partition_columns=["id"]),
+        finds={("DP142", None)},
+    ),
+    case(
+        "partition-listed-twice",
+        protocol(1, 2),
+        metadata(schema=schema_string(column("c"), column("d")), partition_columns=["c", "c"]),
         finds={("DP142", None)},
     ),
     case(

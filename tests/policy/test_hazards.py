@@ -241,3 +241,23 @@ def test_readers_in_an_access_log_are_named_with_what_they_read() -> None:
     assert other.hint == (
         f"{four.hint}; nothing is wrong if its engine reads the log with another identity"
     )
+
+
+@pytest.mark.parametrize(
+    ("type_", "named"),
+    [
+        ("time(6)", "time"),
+        ("time(7)", "time(7)"),
+        ("time", "time without a number"),
+        ("varchar(0)", "varchar"),
+        ("varchar(-1)", "varchar(-1)"),
+        ("char", "char without a number"),
+        ("decimal", "decimal"),
+        ("decimal(9,-2)", "decimal out of range"),
+        ("decimal(3)", "decimal out of range"),
+        ("", "without a name"),
+    ],
+)
+def test_types_that_spark_cannot_parse_have_names_of_their_own(type_: str, named: str) -> None:
+    found = find_contents(Metadata(None, schema_string=schema_string(plain_column("c", type_))))
+    assert found == {requirements.TYPE_PREFIX + named: ("c",)}

@@ -127,6 +127,8 @@ class Table(NamedTuple):
     """True if certainly every live file has a deletion vector"""
     absolute_rewritten: bool = False
     """True if the plan itself rewrote every file that had an absolute path"""
+    unreadable: str = ""
+    """why Delta Spark cannot read the metadata; empty: it can"""
     unstamped: str = ""
     """the error class of every write by Delta Spark if in-commit timestamps are enabled and the
     newest commit has none; empty: it has one, or none is needed

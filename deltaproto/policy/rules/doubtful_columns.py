@@ -2,9 +2,9 @@
 
 ## What it does
 Reports columns of one struct whose names differ only in case, partition columns that are missing
-from the schema, and, with column mapping, columns without an id or a physical name, or with those
-of another column. Reports columns without `metadata`, and parts of the schema with members that the
-specification does not define.
+from the schema or listed twice, and tables without any other column. With column mapping, it also
+reports columns without an id or a physical name, or with those of another column. Reports columns
+without `metadata`, and parts of the schema with members that the specification does not define.
 
 ## Why it breaks
 Delta compares names without regard to case, so two such columns are the same column. A partition
@@ -36,6 +36,8 @@ from deltaproto.policy.finding import Finding, Rule, Severity
 _WORDS = (
     requirements.DUPLICATE_COLUMNS,
     requirements.PARTITION_NOT_IN_SCHEMA,
+    requirements.ONLY_PARTITIONS,
+    requirements.REPEATED_PARTITIONS,
     requirements.UNMAPPED_COLUMNS,
     requirements.AMBIGUOUS_COLUMNS,
     requirements.COLUMNS_WITHOUT_METADATA,

@@ -8,9 +8,10 @@ metaData has no id, format, partition columns or configuration, or one of a wron
 Without a schema, the features that it uses are unknown. Most clients cannot open such a table.
 
 ## Who breaks
-delta-rs and the Delta Kernel refuse the table. Without a schema, Delta Spark opens it with an empty
-schema at best. Without the format's provider or options, as in `"format":{}`, it fails to read the
-table, and so it does if `createdTime` is not a whole number.
+delta-rs and the Delta Kernel refuse the table. Delta Spark refuses every statement if it cannot
+parse the schema, if there is no id, no configuration or no partition columns, or if `createdTime`
+is not a whole number. Without the format's provider or options, as in `"format":{}`, it can change
+properties, but neither read nor write.
 
 ## How to fix
 Find the commit that stored it, and the client that wrote it.
@@ -35,11 +36,11 @@ RULE = Rule("DP115", "schema-missing", Severity.WARNING, since="0.1.0")
 
 def check(subject: RuleContext) -> Iterator[Finding]:
     for note in subject.state.notes:
-        if note.kind is NoteKind.METADATA_INCOMPLETE:
+        if note.kind in (NoteKind.METADATA_INCOMPLETE, NoteKind.METADATA_UNREADABLE):
             yield RULE.finding(
                 subject.table,
                 note.message,
-                "find the client that wrote the commit; any change of a property stores it again",
+                "find the client that wrote the commit, and let it store the metadata again",
             )
     schema = subject.state.metadata.schema
     if subject.state.reader is ReaderName.SPARK:

@@ -30,6 +30,7 @@ _TYPES = {
     "format": dict,
     "format.provider": str,
     "format.options": dict,
+    "configuration": dict,
     "createdTime": int,
 }
 """members whose type the parser does not check"""
@@ -274,8 +275,9 @@ def _add_commits(
 def _flawed_members(name: str, actions: Iterable[Mapping[str, Any]]) -> Iterator[Note]:
     """Yield notes if the commit's metaData is not as the specification requires.
 
-    Delta Kernel, and so delta-rs, Polars, DuckDB and Daft, refuses such a commit. Delta Spark also
-    fails without the provider or options of the format, and if `createdTime` is not a whole number.
+    Delta Kernel, and so delta-rs, Polars, DuckDB and Daft, refuses such a commit. Delta Spark does
+    without an id of the right type, and changes properties without a format; it refuses every
+    statement because of any other member.
     """
     *_, stored = (action["metaData"] for action in actions if "metaData" in action)
     inner = stored.get("format")
@@ -287,12 +289,22 @@ def _flawed_members(name: str, actions: Iterable[Mapping[str, Any]]) -> Iterator
     missing = [member for member in required if members.get(member) is None]
     if missing:
         text = f"the metaData action of {name} has no {' and no '.join(missing)}"
-        yield Note(NoteKind.METADATA_INCOMPLETE, f"{text}, which the specification requires")
-    for member, kind in _TYPES.items():
+        kind = (
+            NoteKind.METADATA_INCOMPLETE
+            if all(member.startswith("format") for member in missing)
+            else NoteKind.METADATA_UNREADABLE
+        )
+        yield Note(kind, f"{text}, which the specification requires")
+    for member, type_ in _TYPES.items():
         value = members.get(member)
-        if value is not None and type(value) is not kind:
+        if value is not None and type(value) is not type_:
             text = f"the metaData action of {name} has {show_value(value)} as {member}"
-            yield Note(NoteKind.METADATA_INCOMPLETE, f"{text}, which the specification forbids")
+            kind = (
+                NoteKind.METADATA_UNREADABLE
+                if member in ("configuration", "createdTime")
+                else NoteKind.METADATA_INCOMPLETE
+            )
+            yield Note(kind, f"{text}, which the specification forbids")
 
 
 def _add_checkpoint(store: LogStore, snapshot: Snapshot, base: Checkpoint) -> bool:
