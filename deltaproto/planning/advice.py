@@ -51,10 +51,31 @@ def find_warnings(inputs: PlanInput, steps: Sequence[Step], after: Protocol) -> 
     for name in sorted(lost):
         yield from reenables_itself(name, inputs.session)
     if inputs.engine.name is EngineName.DATABRICKS:
+        yield from _undocumented_warnings(before, after, inputs.engine)
         yield (
             "Predictions for Databricks are based on its documentation; only Delta Spark was "
             "measured."
         )
+
+
+def _undocumented_warnings(before: Protocol, after: Protocol, engine: Engine) -> Iterator[str]:
+    """Yield warnings about added and dropped features of which Databricks documents too little."""
+    gained = sorted(after.supported - before.supported)
+    unknown = [
+        name
+        for name in gained
+        if engine.knows(feature_catalog.feature_record(name)) is None
+        and not feature_catalog.find_dependents(name, gained)
+    ]
+    if unknown:
+        yield (
+            f"The documentation of Databricks does not name {', '.join(unknown)}: whether {engine} "
+            f"adds {'it' if len(unknown) == 1 else 'them'} is not verified."
+        )
+    for name in sorted(before.supported - after.supported):
+        doubt = feature_catalog.feature_record(name).drop.databricks_doubt
+        if doubt:
+            yield f"Whether {engine} drops {name} is not verified: {doubt}."
 
 
 def _writer_warnings(steps: Sequence[Step]) -> Iterator[str]:

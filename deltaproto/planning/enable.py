@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from deltaproto.planning.engine import Engine
-from deltaproto.planning.plan import Blocked
+from deltaproto.planning.engine import Engine, EngineName
+from deltaproto.planning.plan import Blocked, Plan
 from deltaproto.planning.predict.auto_enable import adds_preview
 from deltaproto.planning.predict.before_drop import may_skip_files
+from deltaproto.planning.predict.collations import COLLATION_FEATURES
 from deltaproto.planning.predict.table import MAPPING_MODE, ROW_TRACKING, Table
-from deltaproto.planning.predict.validation import CATALOG_ONLY_FEATURES, versions_for_mapping
+from deltaproto.planning.predict.validation import validate_catalog_only, versions_for_mapping
 from deltaproto.planning.statement import (
     ClusterBy,
     Purge,
@@ -21,6 +22,7 @@ from deltaproto.planning.statement import (
 from deltaproto.protocol import feature_catalog
 from deltaproto.protocol.feature import Feature, FeatureStatus, PropertyIs, RequirementKind
 from deltaproto.protocol.feature_catalog import FEATURE_PREFIX
+from deltaproto.sql.quoting import quote_literal
 
 
 class FeatureToEnable(NamedTuple):
@@ -39,19 +41,24 @@ def enabling_statements(
     """Return the statements that enable a feature and its requirements; empty if enabled."""
     name = wanted.feature
     record = feature_catalog.find_feature(name)
+    if name in COLLATION_FEATURES and engine.name is EngineName.DATABRICKS:
+        return Blocked(
+            name,
+            "it is enabled with the collation of a column, not with a property",
+            "ALTER TABLE … ALTER COLUMN … TYPE STRING COLLATE …",
+        )
     if record is None or record.status not in (FeatureStatus.STABLE, FeatureStatus.PREVIEW):
         return Blocked(
             name,
-            "no released Delta Spark supports it",
+            "no released Delta Spark supports it"
+            if engine.name is EngineName.DELTA_SPARK
+            else "neither a released Delta Spark nor the documentation of Databricks has it",
             "see `deltaproto features`",
             "DELTA_UNSUPPORTED_FEATURES_IN_CONFIG",
         )
-    if name in CATALOG_ONLY_FEATURES:
-        return Blocked(
-            name,
-            "only a catalog can enable it, when it creates the table",
-            "create a new table in a catalog that manages commits, and copy the data",
-        )
+    refusal = validate_catalog_only(name, table.protocol.supported, engine)
+    if refusal is not None:
+        return Blocked(name, refusal.message, refusal.remedy, refusal.error)
     if name not in table.protocol.supported and engine.knows(record) is False:
         # The engine would refuse its property as unknown, or store it without effect.
         return Blocked(name, f"{engine} does not support it", engine.instead(record))
@@ -139,6 +146,20 @@ DISABLING_PROPERTIES: dict[str, tuple[str, str]] = {
 """feature to the property and value that disable it"""
 DISABLEABLE_FEATURES = frozenset({*DISABLING_PROPERTIES, "checkConstraints", "clustering"})
 """features that statements can disable"""
+
+
+def find_disabled(plan: Plan) -> tuple[str, ...]:
+    """Return the features that the plan disables with a property, but keeps, sorted."""
+    found = {
+        name
+        for name, pair in DISABLING_PROPERTIES.items()
+        if any(_sets(step.sql or "", *pair) for step in plan.steps)
+    }
+    return tuple(sorted(found & plan.protocol_before.supported & plan.protocol_after.supported))
+
+
+def _sets(sql: str, key: str, value: str) -> bool:
+    return f"{quote_literal(key)} = {quote_literal(value)}" in sql
 
 
 def sort_for_disabling(names: Iterable[str]) -> list[str]:

@@ -64,13 +64,27 @@ class Engine(NamedTuple):
 
     @property
     def normalizes(self) -> bool:
-        """True if changes store the lowest protocol (Delta 3.3, DBR 16.0)."""
-        return self.at_least("3.3" if self.name is EngineName.DELTA_SPARK else "16.0")
+        """True if changes store the lowest protocol (Delta 3.3, DBR 16.1).
+
+        Source for Databricks: its page on the legacy DROP FEATURE, which describes the steps for
+        legacy versions that 16.0 and earlier runtimes need.
+        """
+        return self.at_least("3.3" if self.name is EngineName.DELTA_SPARK else "16.1")
+
+    @property
+    def drops_need_lists(self) -> bool:
+        """True if DROP FEATURE requires a protocol that lists its features (DBR 16.0)."""
+        return self.name is EngineName.DATABRICKS and not self.normalizes
 
     @property
     def clusters_existing(self) -> bool:
         """True if CLUSTER BY accepts tables created without clustering."""
         return self.name is not EngineName.DELTA_SPARK or self.at_least(CLUSTERS_EXISTING_SINCE)
+
+    @property
+    def replaces_partitions(self) -> bool:
+        """True if ALTER TABLE can replace partitions by clustering (DBR 18.1)."""
+        return self.name is EngineName.DATABRICKS and self.at_least("18.1")
 
     @property
     def bad_value(self) -> str:

@@ -227,7 +227,9 @@ class ClusterBy(NamedTuple):
             refusal = Refusal(
                 "DELTA_ALTER_TABLE_CLUSTER_BY_ON_PARTITIONED_TABLE_NOT_ALLOWED",
                 f"the table is partitioned by {', '.join(table.partition_columns)}",
-                "create a new table without partitions",
+                "ALTER TABLE … REPLACE PARTITIONED BY WITH CLUSTER BY (columns)"
+                if engine.replaces_partitions
+                else "create a new table without partitions",
             )
             return Outcome(table, refusal=refusal)
         protocol = table.protocol

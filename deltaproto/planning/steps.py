@@ -150,6 +150,8 @@ def _describe_purpose(prediction: PredictedStatement) -> str:
                 others = ", ".join(_find_other_properties(statement, gained))
                 also = f"; also set {others}" if others else ""
                 return f"add {', '.join(gained)} to the protocol{lists}{also}"
+            if after.protocol.uses_table_features > before.protocol.uses_table_features:
+                return "list the same features by name"
             if after.protocol != before.protocol:
                 return "store the same features as the lowest protocol"
             if isinstance(statement, UnsetProperties) and all(

@@ -217,6 +217,8 @@ class DropBehavior(NamedTuple):
     """True if only `DROP FEATURE … TRUNCATE HISTORY` is accepted"""
     refusals: tuple[DropRefusal, ...] = ()
     note: str = ""
+    databricks_doubt: str = ""
+    """why it is not certain that Databricks can drop it"""
 
     @property
     def rewrites_data(self) -> bool:

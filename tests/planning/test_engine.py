@@ -76,8 +76,8 @@ def test_what_is_not(text: str, told: str, hint: str) -> None:
         ("delta-spark@3.3.0", False, True, True),
         ("delta-spark@4.0.0", True, True, True),
         ("databricks@15.4", False, True, False),
-        ("databricks@16.0", False, True, True),
-        ("databricks@16.2", False, True, True),
+        ("databricks@16.0", False, True, False),
+        ("databricks@16.1", False, True, True),
         ("databricks@16.3", True, True, True),
     ],
 )

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from deltaproto.planning.ddl.checks import (
+    UNKNOWN_COLLATION_FEATURE,
     ColumnChange,
     find_dependent_refusal,
     predict_schema_change,
@@ -18,6 +19,7 @@ from deltaproto.planning.ddl.checks import (
 from deltaproto.planning.ddl.resolution import UNRESOLVED, Resolution, resolve_default
 from deltaproto.planning.ddl.user_statement import refuse
 from deltaproto.planning.engine import Engine, EngineName
+from deltaproto.planning.predict.collations import COLLATION_FEATURES
 from deltaproto.planning.predict.outcome import Outcome, PredictedCommit, Refusal
 from deltaproto.planning.predict.schema import (
     Array,
@@ -48,6 +50,7 @@ from deltaproto.planning.predict.type_widening import (
 CHANGE_COLUMN_OPERATION = "CHANGE COLUMN"
 _DEFAULTS = "allowColumnDefaults"
 _ALL_WIDENINGS = "4.0"
+_SCAN = "SET NOT NULL reads every row, and fails if the column is NULL in one of them"
 
 
 class ChangeColumn(NamedTuple):
@@ -97,6 +100,8 @@ class ChangeColumn(NamedTuple):
         outcome = predict_schema_change(
             table, ColumnChange(CHANGE_COLUMN_OPERATION, schema), engine
         )
+        if self.nullable is False and column.nullable:
+            outcome = outcome._replace(warnings=(*outcome.warnings, _SCAN))
         if not self.default or outcome.refusal is not None:
             return outcome
         if not resolve_default(self.default, column.type, engine).unresolved:
@@ -141,7 +146,8 @@ class ChangeColumn(NamedTuple):
                 f"{dotted_path(self.path)} is not an identity column",
                 "remove the statement",
             )
-        if self.nullable is False and column.nullable:
+        spark = engine.name is EngineName.DELTA_SPARK
+        if self.nullable is False and column.nullable and spark:
             return Refusal(
                 "",
                 f"{dotted_path(self.path)} is nullable, and existing columns "
@@ -232,6 +238,9 @@ class ChangeColumn(NamedTuple):
             and (not is_collated(new) or is_default_collation(column.type, new))
         ):
             return None
+        if is_collated(new) and engine.name is EngineName.DATABRICKS:
+            collated = not table.protocol.supported.isdisjoint(COLLATION_FEATURES)
+            return None if collated else UNKNOWN_COLLATION_FEATURE
         on = table.is_on("delta.enableTypeWidening")
         old = engine.name is EngineName.DELTA_SPARK and not engine.at_least(_ALL_WIDENINGS)
         if on and old and widens(column.type, new) and not widens_in_spark_3(column.type, new):

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from deltaproto.planning.engine import Engine
+from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict import consistency
 from deltaproto.planning.predict.auto_enable import upgrade_protocol
+from deltaproto.planning.predict.collations import COLLATION_FEATURES
 from deltaproto.planning.predict.contents import hazards_of_columns
 from deltaproto.planning.predict.nested_not_null import validate_nested_not_null
 from deltaproto.planning.predict.outcome import Outcome, PredictedCommit, Refusal
@@ -46,7 +47,8 @@ def predict_schema_change(table: Table, change: ColumnChange, engine: Engine) ->
     kept = table.partition_columns if change.operation == "CHANGE COLUMN" else ()
     if table.ambiguous and _has_fewer(change, table):
         table = table._replace(ambiguous=None)
-    refusal = validate_columns(
+    refusal = _find_undocumented(table, table.with_schema(change.schema), engine)
+    refusal = refusal or validate_columns(
         table, table.with_schema(change.schema), rewritten=True, partitions=kept
     )
     if refusal is not None:
@@ -63,6 +65,36 @@ def predict_schema_change(table: Table, change: ColumnChange, engine: Engine) ->
         after = table.with_schema(None)._replace(added_hazards=added)
     commit = PredictedCommit(change.operation, protocol, sure=change.known)
     return Outcome(after._replace(protocol=protocol), (commit,))
+
+
+UNKNOWN_COLLATION_FEATURE = Refusal(
+    "",
+    "Databricks adds collations to the protocol with the first collation, or collations-preview in "
+    "older runtimes; which one is not documented, so it is not planned",
+    "run the statement separately, and plan the others afterwards",
+    sure=False,
+)
+_UNKNOWN_GEOSPATIAL_FEATURE = Refusal(
+    "",
+    "geospatial columns require Databricks Runtime 17.1 or later; which feature they add to the "
+    "protocol is not documented, so they are not planned",
+    "run the statement separately, and plan the others afterwards",
+    sure=False,
+)
+
+
+def _find_undocumented(before: Table, after: Table, engine: Engine) -> Refusal | None:
+    """Return why a change of columns on Databricks is not planned, or None.
+
+    Its documentation does not name the features that some types add. Delta Spark refuses them.
+    """
+    if engine.name is not EngineName.DATABRICKS:
+        return None
+    if {*after.geospatial} - {*before.geospatial}:
+        return _UNKNOWN_GEOSPATIAL_FEATURE
+    new = {*after.collated} - {*before.collated}
+    listed = not before.protocol.supported.isdisjoint(COLLATION_FEATURES)
+    return UNKNOWN_COLLATION_FEATURE if new and not listed else None
 
 
 def _has_fewer(change: ColumnChange, table: Table) -> bool:

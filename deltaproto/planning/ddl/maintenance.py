@@ -141,9 +141,8 @@ class Vacuum(NamedTuple):
     hours: float | None = None
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
-        refusal = consistency.validate_maintenance(table, "VACUUM") or self._too_short(
-            table, engine
-        )
+        managed = consistency.validate_maintenance(table, "VACUUM", engine)
+        refusal = managed or self._too_short(table, engine)
         if refusal is not None:
             return Outcome(table, refusal=refusal)
         if self.dry:

@@ -212,7 +212,8 @@ def parse_create_table(cursor: Cursor, header: Header, *, by_path: bool) -> Stat
         cursor.at = len(cursor.tokens)
         remedy = "use SHALLOW CLONE, or AS SELECT"
         return RefusedStatement(
-            Refusal("PARSE_SYNTAX_ERROR", "only Databricks supports deep clones", remedy)
+            Refusal("PARSE_SYNTAX_ERROR", "only Databricks supports deep clones", remedy),
+            databricks="a deep clone",
         )
     if cursor.take("LIKE"):
         cursor.at = len(cursor.tokens)

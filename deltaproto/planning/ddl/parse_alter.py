@@ -185,7 +185,7 @@ def _parse_add_constraint(cursor: Cursor) -> StatementEffect:
             "Delta Spark supports only CHECK constraints",
             "remove it",
         )
-        return RefusedStatement(refusal)
+        return RefusedStatement(refusal, databricks="primary, foreign and unique keys")
     start = cursor.tokens[cursor.at].end if not cursor.done else 0
     cursor.bracketed()
     # With comments at its ends: Delta's grammar may read them otherwise.
@@ -207,7 +207,7 @@ def _parse_cluster_by(cursor: Cursor) -> PlannerStatement | StatementEffect:
         return ClusterBy(())
     if cursor.take("AUTO"):
         refusal = Refusal(_GRAMMAR, "only Databricks supports CLUSTER BY AUTO", "list the columns")
-        return RefusedStatement(refusal)
+        return RefusedStatement(refusal, databricks="CLUSTER BY AUTO")
     return ClusterByPaths(tuple(cursor.listed(cursor.path)))
 
 

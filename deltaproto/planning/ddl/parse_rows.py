@@ -120,7 +120,8 @@ def _refuse_replace(words: list[str]) -> RefusedStatement | None:
             "UNSUPPORTED_FEATURE.TABLE_OPERATION",
             f"INSERT … REPLACE {words[at + 1]} is a statement of Databricks",
             "use REPLACE WHERE or MERGE",
-        )
+        ),
+        databricks=f"INSERT … REPLACE {words[at + 1]}",
     )
 
 
@@ -244,10 +245,14 @@ def parse_maintenance_statement(
             cursor.until()
             if of_delta:
                 why = "only Databricks computes Delta statistics with ANALYZE"
-                return RefusedStatement(Refusal("PARSE_SYNTAX_ERROR", why, "remove it"))
+                return RefusedStatement(
+                    Refusal("PARSE_SYNTAX_ERROR", why, "remove it"),
+                    databricks="ANALYZE … COMPUTE DELTA STATISTICS",
+                )
             error = "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE"
             return RefusedStatement(
-                Refusal(error, "Spark does not support ANALYZE for Delta tables", "remove it")
+                Refusal(error, "Spark does not support ANALYZE for Delta tables", "remove it"),
+                databricks="ANALYZE",
             )
         case "COMMENT":
             cursor.expect("IS")

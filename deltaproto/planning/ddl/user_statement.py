@@ -136,12 +136,22 @@ class RefusedStatement(NamedTuple):
     refusal: Refusal
     on_databricks: bool = False
     """True if Databricks also refuses it"""
+    databricks: str | None = None
+    """what Databricks, unlike Delta Spark, supports with it"""
 
     def outcome(self, table: Table, engine: Engine) -> Outcome:
-        known = self.on_databricks or engine.name is EngineName.DELTA_SPARK
-        return Outcome(
-            table, refusal=self.refusal if known else refusal_on_databricks(self.refusal)
-        )
+        refusal = self.refusal
+        if engine.name is EngineName.DATABRICKS and self.databricks is not None:
+            refusal = Refusal(
+                "",
+                f"the effect of {self.databricks} on the log is not documented, so it is not "
+                "planned",
+                "run the statement separately, and plan the others afterwards",
+                sure=False,
+            )
+        elif engine.name is EngineName.DATABRICKS and not self.on_databricks:
+            refusal = refusal_on_databricks(refusal)
+        return Outcome(table, refusal=refusal)
 
 
 def refuse(table: Table, error: str, message: str, remedy: str) -> Outcome:
@@ -234,7 +244,7 @@ class UpgradeUniform(NamedTuple):
                 f"REORG supports IcebergCompat 1 to {_HIGHEST}",
                 f"use ICEBERG_COMPAT_VERSION = {_HIGHEST}",
             )
-        managed = validate_maintenance(table, "REORG")
+        managed = validate_maintenance(table, "REORG", engine)
         if managed is not None:
             return Outcome(table, refusal=managed)
         commits: list[PredictedCommit] = []

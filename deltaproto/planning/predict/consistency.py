@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from deltaproto.caches import IdentityKey, cache_by_identity
-from deltaproto.planning.engine import Engine
+from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict import iceberg, statistics
 from deltaproto.planning.predict.collations import (
     COLLATION_FEATURES,
@@ -14,7 +14,7 @@ from deltaproto.planning.predict.collations import (
     has_collation,
 )
 from deltaproto.planning.predict.nested_not_null import validate_nested_not_null
-from deltaproto.planning.predict.outcome import Refusal
+from deltaproto.planning.predict.outcome import Refusal, as_known_for
 from deltaproto.planning.predict.schema import (
     FORBIDDEN,
     Atomic,
@@ -307,9 +307,12 @@ def _validate_uniform(table: Table) -> Refusal | None:
 _DEPENDENCIES = frozenset({"delta.enableincommittimestamps"})
 
 
-def validate_maintenance(table: Table, what: str) -> Refusal | None:
-    """Refuse OPTIMIZE, REORG and VACUUM on catalog-managed tables."""
-    if not table.managed:
+def validate_maintenance(table: Table, what: str, engine: Engine) -> Refusal | None:
+    """Refuse OPTIMIZE, REORG and VACUUM on catalog-managed tables.
+
+    Databricks maintains them itself: its page on catalog commits lists no such limit.
+    """
+    if not table.managed or engine.name is not EngineName.DELTA_SPARK:
         return None
     return Refusal(
         "DELTA_UNSUPPORTED_CATALOG_MANAGED_TABLE_OPERATION",
@@ -318,16 +321,19 @@ def validate_maintenance(table: Table, what: str) -> Refusal | None:
     )
 
 
-def validate_catalog_properties(table: Table, keys: Iterable[str]) -> Refusal | None:
+def validate_catalog_properties(
+    table: Table, keys: Iterable[str], engine: Engine
+) -> Refusal | None:
     """Refuse changes to properties that catalog-managed tables depend on."""
     changed = sorted(key for key in keys if key.lower() in _DEPENDENCIES)
     if not table.managed or not changed:
         return None
-    return Refusal(
+    refusal = Refusal(
         "DELTA_CANNOT_MODIFY_CATALOG_MANAGED_DEPENDENCIES",
-        f"a catalog manages the table, so {', '.join(changed)} cannot be set or unset",
+        f"a catalog manages the table, so Delta Spark does not change {', '.join(changed)}",
         "do not change the property",
     )
+    return as_known_for(refusal, engine)
 
 
 READ_COPY = (

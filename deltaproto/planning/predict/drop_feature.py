@@ -32,6 +32,7 @@ from deltaproto.planning.predict.table import (
 )
 from deltaproto.planning.predict.unity_contract import refuse_drop
 from deltaproto.protocol import feature_catalog
+from deltaproto.protocol.feature import Feature, FeatureKind
 from deltaproto.protocol.feature_catalog import CATALOG_MANAGED, CHECKPOINT_PROTECTION
 from deltaproto.sql.quoting import quote_literal
 
@@ -178,12 +179,17 @@ def _validate_drop(table: Table, name: str, engine: Engine, truncate: bool) -> R
             "nothing to drop; names are case-sensitive",
         )
     if not engine.drops(feature):
-        later = feature.drop.delta_spark
+        spark = engine.name is EngineName.DELTA_SPARK
+        later = feature.drop.delta_spark if spark else feature.drop.databricks
         return Refusal(
             "DELTA_FEATURE_DROP_NONREMOVABLE_FEATURE",
             f"{engine} cannot drop {name}",
-            f"delta-spark {later} can" if later else "copy the table into a new one",
+            f"{engine.name}@{later.removesuffix(' LTS')} or later can"
+            if later
+            else "copy the table into a new one",
         )
+    if (unlisted := _refuse_version_numbers(table, feature, engine)) is not None:
+        return unlisted
     if truncate and not (feature.drop.protects_history or name == CHECKPOINT_PROTECTION):
         return Refusal(
             "DELTA_FEATURE_DROP_HISTORY_TRUNCATION_NOT_ALLOWED",
@@ -205,6 +211,23 @@ def _validate_drop(table: Table, name: str, engine: Engine, truncate: bool) -> R
             f"drop {named} first, if possible",
         )
     return None
+
+
+def _refuse_version_numbers(table: Table, feature: Feature, engine: Engine) -> Refusal | None:
+    """Return why older runtimes of Databricks do not drop features of a legacy protocol, or None.
+
+    Source: Databricks documentation, "Drop Delta table features (legacy)".
+    """
+    of_readers = feature.kind is FeatureKind.READER_WRITER
+    listed = table.protocol.reader_features if of_readers else table.protocol.writer_features
+    if not engine.drops_need_lists or listed is not None:
+        return None
+    return Refusal(
+        "",
+        f"{engine} drops {feature.name} only from a protocol that lists it, and this one has the "
+        f"versions {table.protocol}",
+        "first: plan-upgrade --protocol 3,7; or use databricks@16.3 or later",
+    )
 
 
 def _commit_drop(
@@ -253,6 +276,9 @@ def find_drop_refusal(table: Table, name: str, engine: Engine) -> Refusal | None
 
     Constraints do not, because they are dropped first.
     """
+    feature = feature_catalog.feature_record(name)
+    if (unlisted := _refuse_version_numbers(table, feature, engine)) is not None:
+        return unlisted
     prepared = prepare_drop(table, name, engine)
     refusal = prepared.refusal or prepared.doubt or refuse_drop(table, name, engine)
     if name == "checkConstraints" and refusal is not None:
@@ -261,7 +287,7 @@ def find_drop_refusal(table: Table, name: str, engine: Engine) -> Refusal | None
             message = f"{refusal.message}, and {unstored.message}: it refuses to drop them"
             return refusal._replace(message=message, remedy=unstored.remedy)
         refusal = None
-    protects = engine.fast_drop and feature_catalog.feature_record(name).drop.protects_history
+    protects = engine.fast_drop and feature.drop.protects_history
     if refusal is None and (protects or _stores_metadata(table, name, engine)):
         return refuse_rewrite(table)
     return refusal

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
+from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict.table import Table
 from deltaproto.protocol.protocol import Protocol
 
@@ -67,6 +68,23 @@ class Outcome(NamedTuple):
     def most(self) -> int:
         """Maximum number of commits."""
         return len(self.commits)
+
+
+_OSS_ONLY = "DELTA_ICEBERG_COMPAT_VIOLATION"
+"""beginning of error classes whose causes Databricks documents differently"""
+
+
+def as_known_for(refusal: Refusal, engine: Engine) -> Refusal:
+    """Return a refusal that was measured with Delta Spark, as far as it is known for the engine.
+
+    Databricks documents error classes, but not why Delta Spark's own classes refuse something.
+    """
+    if engine.name is EngineName.DELTA_SPARK or not refusal.sure or refusal.retry:
+        return refusal
+    documented = refusal.error and not refusal.error.startswith(_OSS_ONLY)
+    if str(engine) in refusal.message or (documented and "Spark" not in refusal.message):
+        return refusal
+    return refusal_on_databricks(refusal)
 
 
 def refusal_on_databricks(refusal: Refusal) -> Refusal:

@@ -141,7 +141,7 @@ def validate_stored_requests(
         if name is None or engine.knows(feature_catalog.feature_record(name)) is False:
             error = "DELTA_UNSUPPORTED_FEATURES_IN_CONFIG"
             return _refuse(error, f"the table stores {key}, which {engine} does not know", key)
-        refusal = validate_catalog_only(name, table.protocol.supported)
+        refusal = validate_catalog_only(name, table.protocol.supported, engine)
         if refusal is not None:
             return _refuse(refusal.error, f"the table stores {key}, and {refusal.message}", key)
     return validate_version_pair(table, stored)

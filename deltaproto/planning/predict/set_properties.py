@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from deltaproto.planning import arithmetic
-from deltaproto.planning.engine import DEFAULT_ENGINE, Engine, EngineName
+from deltaproto.planning.engine import DEFAULT_ENGINE, Engine
 from deltaproto.planning.predict import column_mapping, consistency
 from deltaproto.planning.predict.auto_enable import upgrade_for_properties
 from deltaproto.planning.predict.consistency import complete_properties, validate_change
@@ -18,7 +18,7 @@ from deltaproto.planning.predict.outcome import (
     Outcome,
     PredictedCommit,
     Refusal,
-    refusal_on_databricks,
+    as_known_for,
 )
 from deltaproto.planning.predict.pending import (
     UNLISTED,
@@ -73,7 +73,7 @@ def set_properties(
     """Predict setting these properties in one statement."""
     refusal = validate_before_commits(
         table, properties, engine
-    ) or consistency.validate_catalog_properties(table, properties)
+    ) or consistency.validate_catalog_properties(table, properties, engine)
     if refusal is not None:
         return Outcome(table, refusal=refusal)
     commits: list[PredictedCommit] = []
@@ -124,7 +124,7 @@ def unset_properties(table: Table, keys: Iterable[str], engine: Engine = DEFAULT
     if refusal is not None:
         return Outcome(table, refusal=refusal)
     done = Outcome(table)
-    refusal = consistency.validate_catalog_properties(table, names)
+    refusal = consistency.validate_catalog_properties(table, names, engine)
     if refusal is not None:
         return done._replace(refusal=refusal)
     if MAPPING_MODE in names:
@@ -181,8 +181,7 @@ def _enable_row_tracking(table: Table, engine: Engine) -> Outcome:
         done, refusal = Outcome(upgraded, tuple(commits[:-1])), _SUSPENDED
     else:
         return Outcome(after, tuple(commits))
-    known = engine.name is EngineName.DELTA_SPARK
-    return done._replace(refusal=refusal if known else refusal_on_databricks(refusal))
+    return done._replace(refusal=as_known_for(refusal, engine))
 
 
 def _backfill_row_ids(table: Table, engine: Engine) -> tuple[Table, list[PredictedCommit]]:

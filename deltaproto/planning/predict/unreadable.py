@@ -50,7 +50,7 @@ def refuse_lost_clustering(table: Table, outcome: Outcome, engine: Engine) -> Re
 
 def refuse_file_rewrite(table: Table, what: str, engine: Engine) -> Refusal | None:
     """Return why the engine refuses OPTIMIZE and REORG, even with nothing to rewrite, or None."""
-    refusal = validate_maintenance(table, what) or find_lost_clustering(table, engine)
+    refusal = validate_maintenance(table, what, engine) or find_lost_clustering(table, engine)
     if refusal is not None or engine.name is not EngineName.DELTA_SPARK:
         return refusal
     return find_untracked_files(table, "")

@@ -26,6 +26,7 @@ from deltaproto.protocol.feature_catalog import FEATURE_PREFIX, feature_from_key
 from deltaproto.protocol.isolation import ISOLATION_PROPERTY as ISOLATION
 
 _BACKFILLS = "3.3"
+_ADDS_CATALOG_MANAGED = "18.0"
 CATALOG_ONLY_FEATURES = {
     "catalogManaged": "",
     "adaptiveMetadata-preview": "DELTA_ADAPTIVE_METADATA_UPGRADE_NOT_SUPPORTED",
@@ -138,7 +139,7 @@ def _validate_feature(
             f"{engine} has no feature {name or key[len(FEATURE_PREFIX) :]}",
             "see `deltaproto features`",
         )
-    refusal = validate_catalog_only(name, supported)
+    refusal = validate_catalog_only(name, supported, engine)
     if refusal is not None:
         return refusal
     if value.lower() not in ("supported", "enabled"):
@@ -148,14 +149,38 @@ def _validate_feature(
     return None
 
 
-def validate_catalog_only(name: str, supported: frozenset[str]) -> Refusal | None:
-    """Refuse to add a feature that only a catalog can enable."""
+def validate_catalog_only(name: str, supported: frozenset[str], engine: Engine) -> Refusal | None:
+    """Refuse to add a feature that only a catalog can enable.
+
+    Databricks can add catalogManaged to managed tables of Unity Catalog, but its documentation does
+    not name the features that it adds with it.
+
+    Source: Databricks documentation, "Catalog commits".
+    """
     if name not in CATALOG_ONLY_FEATURES or name in supported:
         return None
+    statement = f"SET TBLPROPERTIES ('{FEATURE_PREFIX}{name}' = 'supported')"
+    if name != "catalogManaged":
+        where = "create a new table in a catalog that supports it, and copy the data"
+    elif engine.name is EngineName.DATABRICKS and engine.at_least(_ADDS_CATALOG_MANAGED):
+        return Refusal(
+            "",
+            f"{engine} can add it to managed tables of Unity Catalog, but the resulting protocol "
+            "is not documented, so it is not planned",
+            f"run ALTER TABLE … {statement} with the table's catalog name, do not cancel it, and "
+            "plan other changes afterwards",
+            sure=False,
+        )
+    else:
+        where = (
+            "for a managed table of Unity Catalog, use Databricks Runtime "
+            f"{_ADDS_CATALOG_MANAGED} or later; otherwise create a new table in a catalog that "
+            "manages commits, and copy the data"
+        )
     return Refusal(
         CATALOG_ONLY_FEATURES[name],
-        f"{name} cannot be added to an existing table",
-        "create the table in a catalog",
+        f"{engine} can enable {name} only in a new table of a catalog",
+        where,
     )
 
 

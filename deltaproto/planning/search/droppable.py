@@ -16,7 +16,7 @@ from deltaproto.planning.predict.drop_feature import (
     find_drop_refusal,
     find_protection_refusal,
 )
-from deltaproto.planning.predict.outcome import Refusal
+from deltaproto.planning.predict.outcome import Refusal, as_known_for
 from deltaproto.planning.predict.pending import has_pending, settle, settling_keys
 from deltaproto.planning.predict.properties import READ_FAILED, find_untracked_files
 from deltaproto.planning.predict.table import Table
@@ -81,6 +81,7 @@ def find_droppable(table: Table, engine: Engine) -> DroppableFeatures:
         refusal = find_drop_refusal(table, name, engine)
         refusal = refusal or _refuse_clustering_again(table, name, engine)
         if name not in undroppable and refusal is not None:
+            refusal = as_known_for(refusal, engine)
             undroppable[name] = Blocked(name, refusal.message, refusal.remedy, refusal.error)
             _add_required(undroppable, supported)
     refusal = refuse_every_change(table, engine)
@@ -114,7 +115,9 @@ def refuse_every_change(table: Table, engine: Engine) -> Refusal | None:
     # UNSET removes pending properties before Delta reads them, except those with capitals.
     removed = UnsetProperties(settling_keys(table)).outcome(table, engine)
     settled = settle(table, engine)
-    return settled if removed.refusal and isinstance(settled, Refusal) else None
+    if removed.refusal is None or not isinstance(settled, Refusal):
+        return None
+    return as_known_for(settled, engine)
 
 
 def refuse_protection_drop(
@@ -125,7 +128,10 @@ def refuse_protection_drop(
     Args:
         renewed: an earlier fast drop stores its own version as the protected one.
     """
-    return find_protection_refusal(table, renewed=renewed) or refuse_every_change(table, engine)
+    refusal = find_protection_refusal(table, renewed=renewed)
+    if refusal is not None:
+        return as_known_for(refusal, engine)
+    return refuse_every_change(table, engine)
 
 
 def drop_rank(name: str) -> tuple[int, str]:
@@ -264,7 +270,10 @@ def _feature_blocker(
         return undroppable[name]
     if name == "columnMapping" and inputs.table.mapped:
         refusal = find_untracked_files(inputs.table, READ_FAILED, sure=True)
-        return refusal and Blocked(name, refusal.message, refusal.remedy, refusal.error)
+        if refusal is None:
+            return None
+        refusal = as_known_for(refusal, inputs.engine)
+        return Blocked(name, refusal.message, refusal.remedy, refusal.error)
     if name != CHECKPOINT_PROTECTION:
         return None
     if refusal := refuse_protection_drop(inputs.table, inputs.engine):

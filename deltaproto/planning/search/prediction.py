@@ -8,9 +8,14 @@ from deltaproto.caches import BoundedCache
 from deltaproto.planning.ddl.user_statement import UserStatement
 from deltaproto.planning.engine import Engine, EngineName
 from deltaproto.planning.predict.bounds import follow_bounds
-from deltaproto.planning.predict.collations import COLLATED
+from deltaproto.planning.predict.collations import COLLATED, COLLATION_FEATURES
 from deltaproto.planning.predict.drop_feature import EMPTY_COMMIT
-from deltaproto.planning.predict.outcome import REMOVE_MAPPING, Outcome, Refusal
+from deltaproto.planning.predict.outcome import (
+    REMOVE_MAPPING,
+    Outcome,
+    Refusal,
+    as_known_for,
+)
 from deltaproto.planning.predict.pending import follow_metadata
 from deltaproto.planning.predict.properties import (
     TRUNCATION_RETENTION,
@@ -62,6 +67,8 @@ def predict_statement(statement: Statement, table: Table, engine: Engine) -> Out
 
 def _predict(statement: Statement, table: Table, engine: Engine) -> Outcome:
     outcome = statement.outcome(table, engine)
+    if outcome.refusal is not None:
+        outcome = outcome._replace(refusal=as_known_for(outcome.refusal, engine))
     unreadable = refuse_every_statement(table, engine) if outcome.commits else None
     unreadable = unreadable or refuse_lost_clustering(table, outcome, engine)
     if unreadable is not None:
@@ -91,6 +98,8 @@ def _predict(statement: Statement, table: Table, engine: Engine) -> Outcome:
 
 def _adds_collation(before: Table, after: Table) -> bool:
     """Return True if a column gets a collation, without the feature in the protocol."""
+    if not after.protocol.supported.isdisjoint(COLLATION_FEATURES):
+        return False
     if after.schema is None or after.schema is before.schema:
         return False
     there = () if before.schema is None else columns_of_type(before.schema, COLLATED)

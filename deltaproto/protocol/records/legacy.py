@@ -64,8 +64,8 @@ RECORDS: tuple[Feature, ...] = (
                 "column NOT NULL",
                 by="schema",
                 existing_tables=False,
-                note="NOT NULL is declared when creating or replacing the table; on an existing "
-                "column it can only be removed.",
+                note="Delta Spark accepts NOT NULL only when it creates or replaces the table; "
+                "on an existing column it can only be removed. Databricks also sets it there.",
             ),
         ),
         switch_off="ALTER TABLE … ALTER COLUMN … DROP NOT NULL, for each such column",

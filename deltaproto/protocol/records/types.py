@@ -17,6 +17,7 @@ from deltaproto.protocol.feature import (
 from deltaproto.protocol.records.common import (
     COMPATIBILITY_PAGE,
     DROP_LEGACY_PAGE,
+    DROP_PAGE,
     NEVER_DROPPED,
     VALID_NAMES,
     feature_property_trigger,
@@ -93,12 +94,13 @@ RECORDS: tuple[Feature, ...] = (
         since=FirstVersions(delta_spark="3.3.0", databricks="15.4 LTS"),
         drop=DropBehavior(
             delta_spark="3.3.0",
-            databricks=None,
+            databricks="16.3",
             commits=(4, 7),
             preparation=_WIDENING_STEPS,
             rewrites="affected",
             protects_history=True,
-            note=_WIDENING_NOTE,
+            note=_WIDENING_NOTE + " The Databricks runtime is that of the drop page, which lists "
+            "the feature; tables of 15.4 LTS have typeWidening-preview.",
         ),
         notes=(
             "Delta 3.3 accepts the name, but the property adds it only from 4.0.0.",
@@ -107,6 +109,7 @@ RECORDS: tuple[Feature, ...] = (
         sources=(
             "PROTOCOL.md#type-widening",
             "PreDowngradeTableFeatureCommand.scala TypeWideningPreDowngradeCommand",
+            DROP_PAGE,
             _WIDENING_PAGE,
         ),
     ),

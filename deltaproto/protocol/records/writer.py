@@ -69,7 +69,9 @@ RECORDS: tuple[Feature, ...] = (
             ),
             note="Unbackfill re-commits file entries without row ids, in several commits for a "
             "large table; no data file is rewritten. On Databricks the row tracking page points "
-            "to DROP FEATURE, whose page requires 16.3; in older pages it cannot be removed.",
+            "to DROP FEATURE, whose page requires 16.3, but does not list the feature.",
+            databricks_doubt="its page on row tracking points to DROP FEATURE, whose page does not "
+            "list it",
         ),
         notes=(
             "domainMetadata stays in the protocol after rowTracking is dropped; drop it next.",
