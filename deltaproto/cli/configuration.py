@@ -44,8 +44,19 @@ def add_settings(command: Command, values: Mapping[str, Any]) -> Mapping[str, An
             used[:0] = [str(argument.setting)] if _set_argument(argument, settings, merged) else []
         if used and values["config"] is None and not values.get("quiet"):
             print(f"using {', '.join(used)} from {path}", file=sys.stderr)
+        if "inventory" in used and command.name != "scan":
+            _warn_of_no_inventory(str(settings["inventory"]))
     _require_argument(command, merged)
     return merged
+
+
+def _warn_of_no_inventory(inventory: str) -> None:
+    """Print what creates the inventory of the settings file, if there is none yet."""
+    if "://" not in inventory and not os.path.lexists(inventory):
+        print(
+            f"warning: there is no inventory at {inventory} yet: run `deltaproto scan` first",
+            file=sys.stderr,
+        )
 
 
 def _find_file(command: Command, values: Mapping[str, Any]) -> str | None:

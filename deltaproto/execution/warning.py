@@ -14,6 +14,7 @@ from deltaproto.execution.progress import table_address
 from deltaproto.execution.runner import EngineFacts
 from deltaproto.inspection.activity import Activity
 from deltaproto.planning.advice import reenables_itself
+from deltaproto.planning.enable import find_disabled
 from deltaproto.planning.engine import EngineName
 from deltaproto.planning.impact import is_worse
 from deltaproto.planning.plan import Plan, Step, StepConflict, StreamImpact
@@ -150,7 +151,7 @@ def _find_notes(plan: Plan, steps: Sequence[Step], engine: EngineFacts | None) -
 
 
 def _reenabling_sources(plan: Plan, engine: EngineFacts | None) -> Iterator[str]:
-    for name in plan.features_removed:
+    for name in (*plan.features_removed, *find_disabled(plan)):
         yield from reenables_itself(name, {} if engine is None else engine.conf)
 
 

@@ -205,7 +205,8 @@ class PolicyUse:
                 )
                 yield self._matches_nothing(what, approval.table, approval.position)
         rollout = self._policy.rollout
-        for pattern in () if rollout is None else rollout.canary:
+        # One table needs no canary.
+        for pattern in () if rollout is None or self._tables == 1 else rollout.canary:
             if pattern not in self._canaries:
                 yield self._matches_nothing(f'the canary "{pattern}" of the rollout', pattern, None)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,15 @@ def test_what_cannot_be_read_says_nothing_about_the_policy(
     found = checked(vectors, other, "--policy", file, code=3)
     assert rules(found) == ["DP301", "DP301"]
     assert all("matches nothing in 1 table" in each["message"] for each in found["findings"])
+
+
+def test_one_table_needs_no_canary(
+    checked: Checked, vectors: str, policy: Policy, tmp_path: Path
+) -> None:
+    file = policy("tables:\n  '**': {max_reader_version: 3}\nrollout:\n  canary: ['**/other']\n")
+    assert rules(checked(vectors, "--policy", file)) == []
+    other = str(shutil.copytree(vectors, tmp_path / "second"))
+    assert rules(checked(vectors, other, "--policy", file)) == ["DP301"]
 
 
 class TestClients:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,6 +46,19 @@ def test_scan_check_report_and_drift_need_no_arguments(cli: Cli, folder: Path) -
     assert cli("scan", "--fail-on", "never", "--quiet").err == ""
     drift = cli("drift", "--format", "json", "-q")
     assert (drift.code, drift.err, drift.json["changes"]) == (0, "", [])
+
+
+@pytest.mark.parametrize("command", ["check", "plan", "drift", "discover"])
+def test_a_missing_inventory_names_the_command_that_writes_it(
+    cli: Cli, folder: Path, command: str
+) -> None:
+    warning = (
+        f"warning: there is no inventory at {folder / 'kept'} yet: run `deltaproto scan` first"
+    )
+    assert warning not in cli(command).err
+    shutil.rmtree("kept")
+    assert warning in cli(command).err
+    assert "there is no inventory" not in cli("scan", "--fail-on", "never").err
 
 
 def test_the_policy_is_found_for_a_table(cli: Cli, folder: Path) -> None:

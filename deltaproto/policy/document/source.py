@@ -96,7 +96,7 @@ def parse_text(text: str) -> Node:
         for event in yaml.parse(text, Loader=loader):
             building.take(event)
     except yaml.MarkedYAMLError as error:
-        raise to_fault(error, text) from None
+        raise _find_deep_brackets(text, error) or to_fault(error, text) from None
     except (yaml.YAMLError, ValueError) as error:
         # The Python scanner raises a ValueError for "\U00110000".
         raise Fault(
@@ -106,6 +106,23 @@ def parse_text(text: str) -> Node:
     if root is None or (isinstance(root, Scalar) and root.plain and not root.text):
         raise Fault(EMPTY_FILE, _BEGIN, Position(1, 1))
     return root
+
+
+def _find_deep_brackets(text: str, error: yaml.MarkedYAMLError) -> Fault | None:
+    """Return the fault of brackets that libyaml itself refuses before it reports their events.
+
+    It looks ahead for the end of a key, and has a limit of its own, which depends on its version.
+    """
+    if not re.search("(?i)nest|depth|level|recurs", f"{error.context} {error.problem}"):
+        return None
+    opened = re.search(rf"(?:[\[{{]\s*){{{MAX_DEPTH}}}[\[{{]", text)
+    if opened is None:
+        return None
+    return _too_deep(_position_after(text[: opened.end() - 1]))
+
+
+def _too_deep(position: Position) -> Fault:
+    return Fault(f"nested deeper than {MAX_DEPTH} levels", "flatten it", position)
 
 
 def _decode(data: bytes) -> str:
@@ -197,7 +214,7 @@ class _TreeBuilder:
             case yaml.CollectionStartEvent():
                 self._count(event, position)
                 if len(self._open) == MAX_DEPTH:
-                    raise Fault(f"nested deeper than {MAX_DEPTH} levels", "flatten it", position)
+                    raise _too_deep(position)
                 mapping = isinstance(event, yaml.MappingStartEvent)
                 self._open.append(_OpenCollection(position, mapping=mapping))
             case yaml.CollectionEndEvent():

@@ -2,7 +2,8 @@
 
 ## What it does
 Compares every table pattern, waiver, approval and canary of the policy with the tables that were
-checked, and reports those that matched none. Also reports profiles that no pattern uses.
+checked, and reports those that matched none. Also reports profiles that no pattern uses. Canaries
+are compared only if several tables were checked.
 
 ## Why it breaks
 A misspelled pattern looks the same as a table that meets its requirements.

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from deltaproto.errors import DeltaprotoError
 from deltaproto.location import locate
+from deltaproto.planning.enable import find_disabled
 from deltaproto.planning.engine import EngineName
 from deltaproto.planning.plan import StreamImpact
 from deltaproto.policy.document.windows import is_open, next_opening
@@ -47,7 +48,8 @@ def before(book: Book, say: Phrases) -> Section:
 
 
 def _source(book: Book, say: Phrases) -> Iterator[Block]:
-    if not any(entry.plan.features_removed for entry in book.changing):
+    plans = [entry.plan for entry in book.changing]
+    if not any(plan.features_removed or find_disabled(plan) for plan in plans):
         yield Paragraph(say.line("source.upgrade"))
         return
     yield Paragraph(say.line("source.intro"))

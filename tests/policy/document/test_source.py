@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 import yaml
@@ -136,6 +137,25 @@ class TestRefusals:
             for before, name in zip("abcdefgh", "bcdefghi", strict=True)
         )
         assert refused(laughs, tmp_path) == ("1:4", "anchors are not supported")
+
+    @pytest.mark.parametrize("problem", ["exceeded max nesting", "maximum depth exceeded"])
+    def test_a_limit_of_the_parser_is_reported_as_ours(
+        self, problem: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Some versions of libyaml refuse brackets before they report those that open first."""
+
+        def refuse(*_args: object, **_named: object) -> NoReturn:
+            mark = yaml.Mark("", 0, 0, 999, None, 0)
+            raise yaml.scanner.ScannerError(None, None, problem, mark)
+
+        monkeypatch.setattr(yaml, "parse", refuse)
+        with pytest.raises(Fault) as caught:
+            parse_text("a:\n  " + "[ " * 5_000)
+        assert caught.value.problem == "nested deeper than 20 levels"
+        assert caught.value.position == (2, 43)
+        with pytest.raises(Fault) as other:
+            parse_text("a: [b]")
+        assert other.value.problem != caught.value.problem
 
     @pytest.mark.parametrize("data", ["a: [1, 2\n", "a: }\n", "a: 1\n b: 2\n", 'a: "\\U00110000"'])
     def test_other_mistakes_get_a_place_too(self, data: str, tmp_path: Path) -> None:

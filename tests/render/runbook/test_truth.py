@@ -198,3 +198,26 @@ def test_incomplete_and_blocked_plans_are_left_out_of_the_commands(
 def unquoted(markdown: str) -> str:
     """Without what stands between single backticks."""
     return re.sub(r"(?<!`)`[^`\n]+`(?!`)", "", markdown)
+
+
+@pytest.mark.parametrize(
+    ("setting", "source"),
+    [
+        ("delta.enableDeletionVectors=false", "Databricks may re-enable deletionVectors"),
+        ("delta.enableDeletionVectors=true", None),
+        ("delta.logRetentionDuration=10 days", None),
+    ],
+)
+def test_what_enables_a_disabled_feature_again_is_named(
+    cli: Cli, setting: str, source: str | None
+) -> None:
+    on = str(not setting.endswith("true")).lower()
+    stored = {"delta.enableDeletionVectors": on}
+    log = Log(Path("orders"))
+    listed = ["deletionVectors"]
+    log.commit(0, commit_info(), protocol(3, 7, listed, listed), metadata(stored))
+    words = ("--set", setting, "--format", "json", "-o", "plan.json")
+    assert cli("plan-upgrade", "orders", *words).code == 0
+    out = cli("runbook", "plan.json").out
+    assert ("so none can be enabled again" in out) is (source is None)
+    assert source is None or source in out

@@ -45,7 +45,9 @@ def unmatched(world: World) -> Words | list[Words]:
 
 @situation("A canary pattern of the policy's rollout matches no table", "check")
 def canary(world: World) -> Words | list[Words]:
-    return judged(world, f"{CLIENT}rollout: {{canary: ['dve_*']}}\n")
+    policy = ("--policy", world.policy(f"{CLIENT}rollout: {{canary: ['dve_*']}}\n"))
+    # One table needs no canary.
+    return [("check", world.table(), world.table("second"), *policy)]
 
 
 @situation("No pattern uses a profile of the policy", "check")
