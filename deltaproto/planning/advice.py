@@ -13,7 +13,7 @@ from deltaproto.planning.predict.coordinated import session_warning
 from deltaproto.planning.request import PlanInput
 from deltaproto.planning.statement import KEEPS_FILES, Action
 from deltaproto.protocol import feature_catalog
-from deltaproto.protocol.feature import PropertyIs
+from deltaproto.protocol.feature import FeatureStatus, PropertyIs
 from deltaproto.protocol.feature_catalog import CHECKPOINT_PROTECTION
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.sql.quoting import SUBSTITUTION, has_variable, split_name
@@ -69,8 +69,19 @@ def _undocumented_warnings(before: Protocol, after: Protocol, engine: Engine) ->
     ]
     if unknown:
         yield (
-            f"The documentation of Databricks does not name {', '.join(unknown)}: whether {engine} "
-            f"adds {'it' if len(unknown) == 1 else 'them'} is not verified."
+            f"The documentation of Databricks states no runtime for {', '.join(unknown)}: whether "
+            f"{engine} adds {'it' if len(unknown) == 1 else 'them'} is not verified."
+        )
+    records = map(feature_catalog.feature_record, sorted(before.listed & after.listed))
+    unusual = [
+        record.name
+        for record in records
+        if record.status is not FeatureStatus.STABLE and engine.knows(record) is None
+    ]
+    if unusual:
+        yield (
+            f"The table has {', '.join(unusual)}, for which the documentation of Databricks states "
+            f"no runtime: whether {engine} can change the table is not verified."
         )
     for name in sorted(before.supported - after.supported):
         doubt = feature_catalog.feature_record(name).drop.databricks_doubt

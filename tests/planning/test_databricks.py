@@ -11,10 +11,13 @@ from deltaproto.planning.plan import Blocked
 from deltaproto.planning.predict.outcome import Outcome
 from deltaproto.planning.predict.schema import Atomic, Column, Struct
 from deltaproto.planning.predict.table import Table
+from deltaproto.planning.request import UpgradeRequest
 from deltaproto.planning.search.droppable import find_droppable
 from deltaproto.planning.search.prediction import predict_statement
+from deltaproto.planning.upgrade import plan_upgrade
 from deltaproto.protocol.protocol import Protocol
 from tests.planning.bare import bare_table
+from tests.planning.test_classics import given
 from tests.planning.test_managed import MANAGED
 
 COLUMNS = Struct((Column("id", Atomic("long")), Column("s", Atomic("string"))))
@@ -161,6 +164,30 @@ def test_what_databricks_drops(
     assert (outcome.refusal is None or outcome.refusal.retry) is possible
     if not possible:
         assert "databricks@16.3" in droppable.undroppable[feature].remedy
+
+
+@pytest.mark.parametrize(
+    ("features", "key", "words"),
+    [
+        (
+            set[str](),
+            "delta.feature.vacuumProtocolCheck=supported",
+            ("vacuumProtocolCheck", "adds it"),
+        ),
+        (set[str](), "delta.enableRowTracking=true", None),
+        ({"variantType-preview"}, "delta.appendOnly=true", ("variantType-preview", "can change")),
+        ({"variantType"}, "delta.appendOnly=true", None),
+    ],
+)
+def test_what_is_not_documented_is_not_verified(
+    features: set[str], key: str, words: tuple[str, ...] | None
+) -> None:
+    inputs = given(Protocol.carrying(features))._replace(engine=parse_engine("databricks@17.3"))
+    name, _, value = key.partition("=")
+    plan = plan_upgrade(inputs, UpgradeRequest(set={name: value}))
+    found = [text for text in plan.warnings if "is not verified" in text]
+    assert len(found) == (words is not None)
+    assert all(word in found[0] for word in words or ())
 
 
 def test_partitions_are_replaced_by_clustering_since_18_1() -> None:

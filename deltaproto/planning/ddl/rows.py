@@ -163,8 +163,8 @@ class RowStatement(NamedTuple):
                 yield Resolution(
                     Refusal(
                         "DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED",
-                        f"{dotted_path(path)} is an identity column",
-                        "remove it",
+                        f"{dotted_path(path)} is an identity column, which UPDATE cannot set",
+                        "remove it from SET",
                     )
                 )
             yield resolve_value(table, expression, found.type, words.names, engine)

@@ -9,7 +9,7 @@ many as it needs for the protocol.
 Clients need every commit since the newest checkpoint to find the data files.
 
 ## Who breaks
-Everyone who reads rows or writes. The protocol shown is correct.
+Everyone who reads or writes rows. The protocol shown is correct.
 
 ## How to fix
 Restore the file from a backup or another replica. Do not delete or empty it: the table would have

@@ -1,4 +1,4 @@
-"""The log names a different table of Unity Catalog from the entry.
+"""The log and the entry in Unity Catalog name different tables.
 
 ## What it does
 Compares the table id of the entry in Unity Catalog with the id that Delta stores in the log of

@@ -4,8 +4,8 @@
 With `protocol: lowest`, looks for supported features that nothing on the table uses, that the
 policy does not require, and whose removal lowers the protocol: lower versions, or fewer listed
 features. If the policy's version limits allow only versions without feature lists, the features
-that these versions imply are required too. A feature whose use is unknown is reported too, because
-it may be one of them.
+that these versions imply are also required. A feature whose use is unknown is reported, because it
+may be one of them.
 
 ## Why it breaks
 An unused feature blocks clients that lack it, for no benefit.

@@ -114,7 +114,7 @@ class UnityCatalog:
     def commits(self, table: CatalogTable) -> Mapping[int, int]:
         """Return the commits that the server tracks: the unpublished ones, and the newest one.
 
-        A server without this API reveals nothing.
+        If the server does not have this API, the result has only the key `_NOT_REVEALED`.
         """
         found: dict[int, int] = {}
         start = 0
