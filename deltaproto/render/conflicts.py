@@ -18,6 +18,7 @@ from deltaproto.conflicts.operation import (
     Operation,
 )
 from deltaproto.conflicts.table_matrix import ConflictReport
+from deltaproto.counts import shorten
 from deltaproto.render.document.blocks import (
     Block,
     Bullets,
@@ -46,6 +47,8 @@ _SHORT = {
     Operation.RESTORE: "RES",
 }
 """short headings, so that ten columns fit into 80 characters"""
+_LONGEST_STATEMENT = 1_000
+"""characters of a statement in text; JSON has all of it"""
 _TONES = {
     str(Conflict.NO): Tone.GOOD,
     str(Conflict.MAYBE): Tone.WARNING,
@@ -196,7 +199,7 @@ def _statement_facts(answer: ConflictReport) -> list[tuple[str, str]]:
     found = statement.classification
     counted = str(found.operation) if found.operation is not None else "none"
     return [
-        ("statement", statement.sql),
+        ("statement", shorten(statement.sql, _LONGEST_STATEMENT)),
         ("counts as", counted if found.understood else "not understood"),
         *(("because", line) for line in found.reasons),
         *(("warning", line) for line in answer.statement_warnings),

@@ -107,6 +107,13 @@ class TestWithoutTable:
         for word in ("may lose", "delta-rs"):
             assert word in out
 
+    def test_a_long_statement_is_cut_in_text_only(
+        self, cli: Cli, answer: Callable[..., dict[str, Any]]
+    ) -> None:
+        sql = f"DELETE FROM t WHERE id IN ({', '.join(['1'] * 5_000)})"
+        assert len(cli("conflicts", "--sql", sql).out) < 13_000
+        assert answer("--sql", sql)["statement"]["sql"] == sql
+
     def test_text_explains_one_cell(self, cli: Cli) -> None:
         out = cli("conflicts", "--operation", "UPDATE", "--against", "METADATA CHANGE").out
         assert "UPDATE against METADATA CHANGE: yes" in out
