@@ -186,7 +186,7 @@ COMMAND = Command(
         ),
         switch(
             "--no-store",
-            help="Neither save results to the inventory's clients_seen, nor show earlier ones.",
+            help="Do not save results to the inventory's clients_seen, or show earlier ones.",
             panel=Panel.OUTPUT,
         ),
         options.DETAILS,
