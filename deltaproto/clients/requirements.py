@@ -36,6 +36,10 @@ PERCENT_IN_PATH = "percent-in-path"
 HIDDEN_PARTITIONS = "hidden-partitions"
 STORED_PARTITIONS = "stored-partitions"
 BINARY_PARTITIONS = "binary-partitions"
+DECIMAL_PARTITIONS = "decimal-partitions"
+NEGATIVE_PARTITIONS = "negative-decimal-partitions"
+MISFIT_PARTITIONS = "misfit-partition-values"
+UNWIDENED_PARTITIONS = "unwidened-partition-values"
 RANDOM_PREFIXES = "random-prefixes"
 ISO_TIMESTAMPS = "iso-timestamp-partitions"
 MIXED_TIMESTAMPS = "mixed-timestamp-partitions"
@@ -106,6 +110,11 @@ _TEXTS = {
     HIDDEN_PARTITIONS: "the folders of data files do not show their partition values",
     STORED_PARTITIONS: "data files contain their partition columns, without partition folders",
     BINARY_PARTITIONS: "a partition column is binary",
+    DECIMAL_PARTITIONS: "a partition column is a decimal with decimal places",
+    NEGATIVE_PARTITIONS: "a partition value is a negative decimal with decimal places",
+    MISFIT_PARTITIONS: "a partition value does not fit the type of its column",
+    UNWIDENED_PARTITIONS: "a partition value is stored in the form of a narrower type, as 1.5 for "
+    "a decimal with two places",
     RANDOM_PREFIXES: "new data files are in folders with random names, not in partition folders",
     ISO_TIMESTAMPS: "timestamps in partition values are stored in ISO 8601",
     MIXED_TIMESTAMPS: "timestamps in partition values are stored in two formats",
@@ -166,6 +175,7 @@ HARMLESS_UNLESS_KNOWN = frozenset(
         *(DELTA_RS_FILES, DELTA_RS_REWRITES, MAPPING_ADDED_LATER, MAPPED_COLLECTIONS),
         *(DROPPED_COLUMNS, MAPPED_NAMES, ESCAPED_PATHS, VECTORS_ON_SPECIAL_PATHS, HIVE_LOCATION),
         *(PARTITIONS_AT_HIVE_LOCATION, PARTITIONS_AT_NON_ASCII_LOCATION, *OF_PARTITION_VALUES),
+        *(DECIMAL_PARTITIONS, NEGATIVE_PARTITIONS),
         *(*OF_FILTERED_READS, UNREAD_BOOLEAN_BOUNDS, ROUNDED_TIMESTAMPS),
     }
 )

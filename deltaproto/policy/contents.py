@@ -164,8 +164,9 @@ def _contents_of_schema(schema_string: str, partitions: Sequence[str], mapped: b
         for name in partitions:
             _add(found, requirements.ONLY_PARTITIONS, name)
     for column in columns:
-        if column.get("type") == "binary" and str(column.get("name")) in partitioned:
-            _add(found, requirements.BINARY_PARTITIONS, str(column.get("name")))
+        odd = _hazard_of_partition(column.get("type"))
+        if odd is not None and str(column.get("name")) in partitioned:
+            _add(found, odd, str(column.get("name")))
     if mapped:
         for path in _ambiguous_columns(schema):
             _add(found, requirements.AMBIGUOUS_COLUMNS, path)
@@ -176,6 +177,14 @@ def _contents_of_schema(schema_string: str, partitions: Sequence[str], mapped: b
             elif name not in partitioned and not (physical or _ASSIGNED).startswith(_ASSIGNED):
                 _add(found, requirements.MAPPING_ADDED_LATER, name)
     return _to_contents(found)
+
+
+def _hazard_of_partition(kind: object) -> str | None:
+    """Return the hazard of a partition column of this type."""
+    if kind == "binary":
+        return requirements.BINARY_PARTITIONS
+    found = re.fullmatch(_DECIMAL, kind) if isinstance(kind, str) else None
+    return requirements.DECIMAL_PARTITIONS if found and int(found[2]) > 0 else None
 
 
 def _walk(struct: Mapping[str, Any], parent: str, mapped: bool) -> Iterator[tuple[str, str]]:

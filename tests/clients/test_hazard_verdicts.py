@@ -12,6 +12,7 @@ from tests.support.failures import each_row
 
 HIDDEN, STORED = requirements.HIDDEN_PARTITIONS, requirements.STORED_PARTITIONS
 BINARY, MAPPED = requirements.BINARY_PARTITIONS, requirements.MAPPED_PARTITIONS
+DECIMAL = requirements.DECIMAL_PARTITIONS
 READ, APPEND, DML = Access.READ, Access.APPEND, Access.DML
 IN_QUOTES = requirements.EXPRESSION_PREFIX + "a column's name in double quotes"
 OTHER = requirements.EXPRESSION_PREFIX + OTHER_FUNCTION
@@ -69,6 +70,17 @@ def judged(client: str, access: Access, hazard: str) -> Verdict:
         ("delta-spark@4.4.0", APPEND, "type empty struct", Verdict.REFUSED),
         ("delta-spark@4.4.0", APPEND, "type udt", Verdict.REFUSED),
         ("delta-spark@4.4.0", READ, "type timestamp_ltz", Verdict.OK),
+        ("deltalake/engine@1.6.6", READ, DECIMAL, Verdict.OK),
+        ("deltalake/engine@1.6.6", APPEND, DECIMAL, Verdict.WRONG),
+        ("deltalake/engine@0.17.4", DML, DECIMAL, Verdict.WRONG),
+        ("deltalake/pyarrow@0.25.5", APPEND, DECIMAL, Verdict.OK),
+        ("polars/scan@2.1.0", APPEND, DECIMAL, Verdict.WRONG),
+        ("deltalake/pyarrow@0.17.4", READ, DECIMAL, Verdict.REFUSED),
+        ("deltalake/pyarrow@1.6.6", READ, requirements.NEGATIVE_PARTITIONS, Verdict.REFUSED),
+        ("deltalake/engine@1.6.6", READ, requirements.NEGATIVE_PARTITIONS, Verdict.OK),
+        ("deltalake/engine@1.6.6", READ, requirements.MISFIT_PARTITIONS, Verdict.REFUSED),
+        ("deltalake/pyarrow@0.17.4", READ, requirements.MISFIT_PARTITIONS, Verdict.WRONG),
+        ("trino@476", READ, requirements.MISFIT_PARTITIONS, Verdict.UNKNOWN),
         ("delta-spark@4.4.0", READ, requirements.UNTRACKED_FILES, Verdict.OK),
         ("delta-spark@4.4.0", APPEND, requirements.UNTRACKED_FILES, Verdict.OK),
         ("delta-spark@4.4.0", DML, requirements.UNTRACKED_FILES, Verdict.REFUSED),

@@ -13,6 +13,7 @@ from deltaproto.policy.finding import Finding, Severity
 from deltaproto.policy.hazards import hazards_from_findings, uninspected_by_reader
 from deltaproto.policy.rules import deleted_rows_read, log_not_read
 from deltaproto.protocol.metadata import Metadata
+from tests.support.failures import each_row
 from tests.support.logs import column as plain_column
 from tests.support.logs import schema_string
 
@@ -209,6 +210,16 @@ def test_a_binary_partition_column_is_shown() -> None:
     found = find_contents(Metadata(None, schema_string=schema, partition_columns=("p",)))
     assert found == {requirements.BINARY_PARTITIONS: ("p",)}
     assert not find_contents(Metadata(None, schema_string=schema))
+
+
+@each_row(
+    ("kind", "shown"),
+    [("decimal(10,2)", True), ("decimal(10, 2)", True), ("decimal(10,0)", False), ("long", False)],
+)
+def test_a_decimal_partition_column_with_places_is_shown(kind: str, shown: bool) -> None:
+    schema = schema_string(plain_column("p", kind))
+    found = find_contents(Metadata(None, schema_string=schema, partition_columns=("p",)))
+    assert found == ({requirements.DECIMAL_PARTITIONS: ("p",)} if shown else {})
 
 
 def test_ids_for_iceberg_are_no_dropped_columns() -> None:

@@ -8,7 +8,8 @@ Reports properties of data files that the log shows and the protocol does not:
 - partition columns stored under physical names, as in tables created with column mapping;
 - folders that do not show the partition values of their files (random prefixes, or timestamps in a
   time zone other than UTC), and whether all files also store the values (Delta Spark 4.4);
-- partition values with timestamps in ISO 8601, or mixed with the older form; binary ones.
+- partition values with timestamps in ISO 8601, or mixed with the older form; binary ones; decimals
+  with decimal places, and negative ones among them, which deltalake stores wrongly.
 
 `deltaproto check` also considers column mapping that was enabled on existing files; arrays, maps
 and variants with column mapping; dropped columns; deletion vectors on files whose paths contain
@@ -62,6 +63,8 @@ def check(subject: RuleContext) -> Iterator[Finding]:
         requirements.ISO_TIMESTAMPS: traces.get(Trace.ISO_TIMESTAMPS),
         requirements.MIXED_TIMESTAMPS: traces.get(Trace.MIXED_TIMESTAMPS),
         requirements.BINARY_PARTITIONS: requirements.BINARY_PARTITIONS in subject.contents,
+        requirements.DECIMAL_PARTITIONS: requirements.DECIMAL_PARTITIONS in subject.contents,
+        requirements.NEGATIVE_PARTITIONS: traces.get(Trace.NEGATIVE_DECIMALS),
         requirements.MAPPED_PARTITIONS: requirements.MAPPED_PARTITIONS in subject.contents,
     }
     for word in (word for word, there in shown.items() if there):

@@ -9,25 +9,31 @@ columns. These are compared with the schema for the first 100 files of each comm
 all, newest commits first. For a checkpoint, only the footers are read, so its paths and statistics
 are not examined.
 
+Also reports partition values that do not fit the type of their column, such as `-1.-50`, which
+deltalake stores for -1.50, and values in the form of a narrower type, such as `1.5` for a decimal
+with two places. Of a checkpoint, at most 10,000 values are read, and only those of text, timestamps
+and decimals.
+
 ## Why it breaks
 The specification requires these members. Clients built on the Rust kernel, such as deltalake,
 Polars, Daft and DuckDB, refuse the whole table. Delta Spark fails only without partition values, or
 with a path that is not a URI. deltalake reads a file with such a path, and a DELETE then duplicates
-rows. deltalake, and so Polars and Daft, parses statistics when it opens a table with a boolean
-column.
+rows. It cannot read partition values that do not fit; Delta Spark reads NULL. deltalake, and so
+Polars and Daft, parses statistics when it opens a table with a boolean column.
 
 ## Who breaks
 `deltaproto check` shows the measured result for each client; everything else is unknown.
 
 ## How to fix
 The log was written by hand or by a tool that does not follow the specification. Fix that tool.
+Values such as `-1.-50` are lost, except in the names of folders: overwrite that partition.
 Copy the table with a client that reads it, such as Delta Spark: `CREATE TABLE … AS SELECT`.
 
 ## How safe
 A copy changes nothing in this table; readers must move to the copy.
 
 ## References
-PROTOCOL.md, "Add File and Remove File", "Per-file Statistics".
+PROTOCOL.md, "Add File and Remove File", "Partition Value Serialization", "Per-file Statistics".
 """
 
 from __future__ import annotations
@@ -46,6 +52,8 @@ _FLAWS = {
     Trace.INCOMPLETE_ADDS: requirements.INCOMPLETE_ADDS,
     Trace.MISTYPED_ADDS: requirements.MISTYPED_ADDS,
     Trace.UNENCODED_PATHS: requirements.UNENCODED_PATHS,
+    Trace.MISFIT_VALUES: requirements.MISFIT_PARTITIONS,
+    Trace.UNWIDENED_VALUES: requirements.UNWIDENED_PARTITIONS,
     Trace.UNREADABLE_STATISTICS: requirements.UNREADABLE_STATISTICS,
     Trace.MISTYPED_STATISTICS: requirements.MISTYPED_STATISTICS,
 }

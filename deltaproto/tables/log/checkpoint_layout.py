@@ -20,7 +20,7 @@ from deltaproto.tables.log.parquet.footer import (
     read_statistics,
     text_bounds,
 )
-from deltaproto.tables.log.partition_paths import is_partitioned_by_text
+from deltaproto.tables.log.partition_paths import has_odd_values
 from deltaproto.tables.storage.interface import LogStore
 
 _MOST_PATHS = 10_000
@@ -126,7 +126,7 @@ def add_partition_paths(
 
     Returns False if it cannot be read.
     """
-    if not is_partitioned_by_text(columns) and _starts_with(store, checkpoint, columns):
+    if not has_odd_values(columns) and _starts_with(store, checkpoint, columns):
         return True
     sample = _sample_files(store, checkpoint, layout, values=True)
     for file in sample or ():

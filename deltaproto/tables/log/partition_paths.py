@@ -77,6 +77,7 @@ class PartitionEvidence:
         """a partition value is not ASCII"""
         self.escaped = False
         """a partition value needs escapes in a path"""
+        self._forms: dict[str, set[str]] = {}
         self._iso: set[str] = set()
         self._plain: set[str] = set()
 
@@ -91,6 +92,9 @@ class PartitionEvidence:
             if isinstance(value, str):
                 self.non_ascii = self.non_ascii or not value.isascii()
                 self.escaped = self.escaped or _needs_escapes(value)
+                forms = self._forms.setdefault(name, set())
+                if value and len(forms) < _MOST_FORMS:
+                    forms.add(value.translate(_DIGITS))
             iso = is_iso_timestamp(value)
             if iso is not None:
                 (self._iso if iso else self._plain).add(name)
@@ -104,7 +108,63 @@ class PartitionEvidence:
             Trace.ESCAPED_VALUES: self.escaped,
             Trace.ISO_TIMESTAMPS: not times.isdisjoint(self._iso),
             Trace.MIXED_TIMESTAMPS: not times.isdisjoint(self._iso & self._plain),
+            **self._misfits(types),
         }
+
+    def _misfits(self, types: Mapping[str, str | None]) -> dict[Trace, bool]:
+        found = set[Trace]()
+        for name, forms in self._forms.items():
+            fitting, narrower = _patterns(types.get(name))
+            for form in forms:
+                if fitting is not None and not re.fullmatch(fitting, form):
+                    narrow = narrower is not None and re.fullmatch(narrower, form)
+                    found.add(Trace.UNWIDENED_VALUES if narrow else Trace.MISFIT_VALUES)
+                elif form.startswith("-") and re.fullmatch(_WITH_PLACES, types.get(name) or ""):
+                    found.add(Trace.NEGATIVE_DECIMALS)
+        return {trace: trace in found for trace in _OF_FORMS}
+
+
+def _patterns(type_: str | None) -> tuple[str | None, str | None]:
+    """Return the form of a partition column's values, and the form before its type was widened.
+
+    A form has 0 for every digit. None: any form; no other form.
+    Source: PROTOCOL.md, "Partition Value Serialization", and the values that deltalake 0.22 to
+    1.6.6 read. Delta Kernel needs exactly the decimal places of the type.
+    """
+    if type_ is None:
+        return None, None
+    decimal = re.fullmatch(_DECIMAL, type_)
+    if decimal is None:
+        return _PATTERNS.get(type_), _DATE if type_ == "timestamp_ntz" else None
+    precision, places = int(decimal[1]), int(decimal[2])
+    digits = f"-?0{{1,{max(precision - places, 1)}}}"
+    if not places:
+        return f"{digits}|{_EXPONENT}", None
+    return rf"{digits}\.0{{{places}}}|{_EXPONENT}", rf"{digits}(\.0{{1,{places}}})?"
+
+
+_DECIMAL = r"decimal\(([0-9]{1,2}), ?([0-9]{1,2})\)"
+_WITH_PLACES = r"decimal\([0-9]+, ?[1-9][0-9]?\)"
+_OF_FORMS = (Trace.UNWIDENED_VALUES, Trace.MISFIT_VALUES, Trace.NEGATIVE_DECIMALS)
+_DIGITS = str.maketrans("123456789", "000000000")
+_MOST_FORMS = 1000
+_EXPONENT = r"-?0+(\.0*)?[Ee][+-]?0+"
+_DATE = "0000-00?-00?"
+_ZONE = "(Z|[+-]00:?00)"
+_PATTERNS = {
+    "byte": "[+-]?0{1,3}",
+    "short": "[+-]?0{1,5}",
+    "integer": "[+-]?0{1,10}",
+    "long": "[+-]?0{1,19}",
+    **dict.fromkeys(
+        ("float", "double"),
+        r"(?i:[+-]?((0+\.?0*|\.0+)(e[+-]?0+)?|nan|inf|infinity))",
+    ),
+    "boolean": "(?i:true|false)",
+    "date": _DATE,
+    "timestamp": rf"0000-00-00( 00:00:00(\.0+)?{_ZONE}?|T00:00:00(\.0+)?{_ZONE})",
+    "timestamp_ntz": r"0000-00-00 00:00:00(\.0+)?",
+}
 
 
 def partition_types(metadata: Metadata) -> dict[str, str | None]:
@@ -124,3 +184,14 @@ def partition_types(metadata: Metadata) -> dict[str, str | None]:
 def is_partitioned_by_text(types: Mapping[str, str | None]) -> bool:
     """Return True if a partition column has text or timestamps, or a type that is not known."""
     return not {"string", "binary", "timestamp", "timestamp_ntz", None}.isdisjoint(types.values())
+
+
+def has_odd_values(types: Mapping[str, str | None]) -> bool:
+    """Return True if clients store values for a partition column in forms that others misread.
+
+    They are text, timestamps and decimals: deltalake stores -1.50 as -1.-50 (measured with 0.15.3
+    to 1.6.6).
+    """
+    return is_partitioned_by_text(types) or any(
+        type_ is not None and type_.startswith("decimal") for type_ in types.values()
+    )
