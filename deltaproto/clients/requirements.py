@@ -49,6 +49,9 @@ IMPOSSIBLE_SIZES = "impossible-file-sizes"
 NO_PARTITION_VALUES = "files-without-partition-values"
 INCOMPLETE_ADDS = "incomplete-add-actions"
 MISTYPED_ADDS = "mistyped-add-actions"
+INCOMPLETE_REMOVES = "incomplete-remove-actions"
+MISTYPED_INFO = "mistyped-commit-info"
+MALFORMED_VECTORS = "malformed-deletion-vectors"
 UNENCODED_PATHS = "unencoded-paths"
 UNREADABLE_STATISTICS = "unreadable-statistics"
 UNREADABLE_WITH_BOOLEANS = "unreadable-statistics-with-booleans"
@@ -124,6 +127,9 @@ _TEXTS = {
     NO_PARTITION_VALUES: "an add action lacks partition values",
     INCOMPLETE_ADDS: "an add action lacks modificationTime or dataChange",
     MISTYPED_ADDS: "a member of an add action has the wrong type",
+    INCOMPLETE_REMOVES: "a remove action lacks dataChange",
+    MISTYPED_INFO: "a commitInfo action has a member of a type that Delta Spark does not expect",
+    MALFORMED_VECTORS: "a deletion vector in the log lacks a required member, or has a wrong one",
     UNENCODED_PATHS: "the path of a data file is not encoded as a URI, such as one with a space",
     UNREADABLE_STATISTICS: "the statistics of a data file are not a JSON object",
     UNREADABLE_WITH_BOOLEANS: "the statistics of a data file are not a JSON object, and a column "
@@ -175,13 +181,13 @@ HARMLESS_UNLESS_KNOWN = frozenset(
         *(DELTA_RS_FILES, DELTA_RS_REWRITES, MAPPING_ADDED_LATER, MAPPED_COLLECTIONS),
         *(DROPPED_COLUMNS, MAPPED_NAMES, ESCAPED_PATHS, VECTORS_ON_SPECIAL_PATHS, HIVE_LOCATION),
         *(PARTITIONS_AT_HIVE_LOCATION, PARTITIONS_AT_NON_ASCII_LOCATION, *OF_PARTITION_VALUES),
-        *(DECIMAL_PARTITIONS, NEGATIVE_PARTITIONS),
+        *(DECIMAL_PARTITIONS, NEGATIVE_PARTITIONS, MISTYPED_INFO),
         *(*OF_FILTERED_READS, UNREAD_BOOLEAN_BOUNDS, ROUNDED_TIMESTAMPS),
     }
 )
 """hazards that unmeasured clients are assumed to handle: few readers depend on the Arrow schema or
 the column ids in a Parquet file, escapes are common, statistics are optional, and the specification
-defines where partition values are stored
+defines where partition values are stored, and lets commitInfo have any members
 """
 KNOWN_HAZARDS = frozenset(_TEXTS)
 """every hazard except types and constructs"""

@@ -233,7 +233,10 @@ def _ambiguous_columns(schema: Mapping[str, Any]) -> Iterator[str]:
 
 def _is_mapped(field: Mapping[str, Any]) -> bool:
     metadata = field.get("metadata")
-    return isinstance(metadata, dict) and {_PHYSICAL, _ID} <= metadata.keys()
+    if not isinstance(metadata, dict):
+        return False
+    name = metadata.get(_PHYSICAL)
+    return isinstance(name, str) and bool(name) and type(metadata.get(_ID)) is int
 
 
 def _contents_of_type(kind: Any, path: str, mapped: bool) -> Iterator[tuple[str, str]]:

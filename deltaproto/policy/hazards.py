@@ -52,7 +52,10 @@ _WRITERS = {
 """hazards of data file writers, from the log; without a finding, as few readers are affected"""
 _RANDOM = "delta.randomizeFilePrefixes"
 _ROW_TRACKING = "delta.enableRowTracking"
-_ROW_ID_COLUMN = "delta.rowTracking.materializedRowIdColumnName"
+_ROW_ID_COLUMNS = (
+    "delta.rowTracking.materializedRowIdColumnName",
+    "delta.rowTracking.materializedRowCommitVersionColumnName",
+)
 
 
 _COLUMN_IDS = (
@@ -87,7 +90,8 @@ def hazards_from_findings(
             yield from (word for word in words if requirements.is_hazard(word))
     if _is_enabled(configuration, "delta.appendOnly"):
         yield requirements.APPEND_ONLY
-    if _is_enabled(configuration, _ROW_TRACKING) and not configuration.get(_ROW_ID_COLUMN):
+    named = all(configuration.get(key) for key in _ROW_ID_COLUMNS)
+    if _is_enabled(configuration, _ROW_TRACKING) and not named:
         yield requirements.UNNAMED_ROW_IDS
     if not stored and partition_columns and _is_enabled(configuration, _RANDOM):
         yield requirements.RANDOM_PREFIXES

@@ -85,7 +85,29 @@ def test_properties_show_hazards_in_any_case() -> None:
     tracking = {"delta.enableRowTracking": "true"}
     assert set(hazards_from_findings((), tracking, "")) == {requirements.UNNAMED_ROW_IDS}
     named = {**tracking, "delta.rowTracking.materializedRowIdColumnName": "_row-id-col-1"}
+    assert set(hazards_from_findings((), named, "")) == {requirements.UNNAMED_ROW_IDS}
+    named["delta.rowTracking.materializedRowCommitVersionColumnName"] = "_row-commit-col-1"
     assert not set(hazards_from_findings((), named, ""))
+
+
+@each_row(
+    ("members", "mapped"),
+    [
+        ({}, True),
+        ({"delta.columnMapping.id": "1"}, False),
+        ({"delta.columnMapping.id": 1.0}, False),
+        ({"delta.columnMapping.physicalName": 5}, False),
+        ({"delta.columnMapping.physicalName": ""}, False),
+    ],
+)
+def test_mapping_needs_a_number_and_a_name(members: dict[str, object], mapped: bool) -> None:
+    described = {"delta.columnMapping.id": 1, "delta.columnMapping.physicalName": "col-1"}
+    field = {**plain_column("c"), "metadata": {**described, **members}}
+    configuration = {"delta.columnMapping.mode": "name", "delta.columnMapping.maxColumnId": "1"}
+    found = find_contents(
+        Metadata(None, schema_string=schema_string(field), configuration=configuration)
+    )
+    assert (requirements.UNMAPPED_COLUMNS not in found) is mapped
 
 
 def test_only_the_log_shows_the_files() -> None:

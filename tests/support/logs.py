@@ -28,6 +28,15 @@ _TYPES = pa.schema(
                 [
                     ("id", pa.string()),
                     ("name", pa.string()),
+                    (
+                        "format",
+                        pa.struct(
+                            [
+                                ("provider", pa.string()),
+                                ("options", pa.map_(pa.string(), pa.string())),
+                            ]
+                        ),
+                    ),
                     ("schemaString", pa.string()),
                     ("partitionColumns", pa.list_(pa.string())),
                     ("configuration", pa.map_(pa.string(), pa.string())),
@@ -62,7 +71,16 @@ _TYPES = pa.schema(
                 ]
             ),
         ),
-        pa.field("sidecar", pa.struct([("path", pa.string())])),
+        pa.field(
+            "sidecar",
+            pa.struct(
+                [
+                    ("path", pa.string()),
+                    ("sizeInBytes", pa.int64()),
+                    ("modificationTime", pa.int64()),
+                ]
+            ),
+        ),
         pa.field("checkpointMetadata", pa.struct([("version", pa.int64())])),
     ]
 )
@@ -179,12 +197,19 @@ class Log:
         self, version: int, *actions: dict[str, Any], suffix: str = ".checkpoint.parquet"
     ) -> Log:
         """Write a Parquet checkpoint, or a V2 one in JSON when `suffix` says so."""
+        actions = tuple(map(_with_sidecar_size, actions))
         if suffix.endswith(".json"):
             return self.raw(
                 version, "".join(json.dumps(a) + "\n" for a in actions).encode(), suffix
             )
         pq.write_table(action_table(actions), self.path(version, suffix))
         return self
+
+
+def _with_sidecar_size(action: dict[str, Any]) -> dict[str, Any]:
+    if "sidecar" not in action:
+        return action
+    return {"sidecar": {"sizeInBytes": 1, "modificationTime": 1, **action["sidecar"]}}
 
 
 def action_table(actions: tuple[dict[str, Any], ...]) -> pa.Table:
@@ -201,7 +226,9 @@ def _trimmed(value: Any, type_: pa.DataType) -> Any:
         return None
     names = {type_.field(i).name for i in range(type_.num_fields)}
     kept = {key: member for key, member in value.items() if key in names}
-    for name in ("configuration", "partitionValues"):
+    for name in ("configuration", "partitionValues", "options"):
         if isinstance(kept.get(name), dict):
             kept[name] = list(kept[name].items())
+    if isinstance(kept.get("format"), dict):
+        kept["format"] = _trimmed(kept["format"], type_.field("format").type)
     return kept

@@ -1,4 +1,4 @@
-"""An action that adds a data file is incomplete.
+"""An action of a commit is incomplete, or has a member of another type.
 
 ## What it does
 Reports `add` actions, in commits since the newest checkpoint or in the checkpoint, that lack
@@ -9,6 +9,9 @@ columns. These are compared with the schema for the first 100 files of each comm
 all, newest commits first. For a checkpoint, only the footers are read, so its paths and statistics
 are not examined.
 
+Reports `remove` actions without `dataChange`, deletion vectors that lack a required member or have
+a wrong one, and `commitInfo` actions of which a member has a type that Delta Spark does not expect.
+
 Also reports partition values that do not fit the type of their column, such as `-1.-50`, which
 deltalake stores for -1.50, and values in the form of a narrower type, such as `1.5` for a decimal
 with two places. Of a checkpoint, at most 10,000 values are read, and only those of text, timestamps
@@ -18,7 +21,11 @@ and decimals.
 The specification requires these members. Clients built on the Rust kernel, such as deltalake,
 Polars, Daft and DuckDB, refuse the whole table. Delta Spark fails only without partition values, or
 with a path that is not a URI. deltalake reads a file with such a path, and a DELETE then duplicates
-rows. It cannot read partition values that do not fit; Delta Spark reads NULL. deltalake, and so
+rows. Delta Spark fails if `timestamp`, `readVersion` or another number in `commitInfo` is not a
+whole number, `isBlindAppend` not a boolean, or a map in it not an object; the specification allows
+all of these. Without the cardinality of a deletion vector, it returns deleted rows.
+
+deltalake cannot read partition values that do not fit; Delta Spark reads NULL. deltalake, and so
 Polars and Daft, parses statistics when it opens a table with a boolean column.
 
 ## Who breaks
@@ -51,6 +58,9 @@ _FLAWS = {
     Trace.NO_PARTITION_VALUES: requirements.NO_PARTITION_VALUES,
     Trace.INCOMPLETE_ADDS: requirements.INCOMPLETE_ADDS,
     Trace.MISTYPED_ADDS: requirements.MISTYPED_ADDS,
+    Trace.INCOMPLETE_REMOVES: requirements.INCOMPLETE_REMOVES,
+    Trace.MISTYPED_INFO: requirements.MISTYPED_INFO,
+    Trace.MALFORMED_VECTORS: requirements.MALFORMED_VECTORS,
     Trace.UNENCODED_PATHS: requirements.UNENCODED_PATHS,
     Trace.MISFIT_VALUES: requirements.MISFIT_PARTITIONS,
     Trace.UNWIDENED_VALUES: requirements.UNWIDENED_PARTITIONS,

@@ -1,4 +1,6 @@
-"""Flaws of `add` actions: missing or malformed members (PROTOCOL.md, "Add File and Remove File").
+"""Flaws of `add` and `remove` actions: missing or malformed members.
+
+Source: PROTOCOL.md, "Add File and Remove File", "Deletion Vectors".
 
 Clients differ: some refuse the table; others treat a missing size as 0 and return no rows.
 """
@@ -24,8 +26,19 @@ FLAWS = (
     Trace.UNREADABLE_STATISTICS,
     Trace.MISTYPED_STATISTICS,
     Trace.MISTYPED_ADDS,
+    Trace.INCOMPLETE_REMOVES,
+    Trace.MISTYPED_INFO,
+    Trace.MALFORMED_VECTORS,
     Trace.UNENCODED_PATHS,
 )
+_SCHEME = r"[A-Za-z][A-Za-z0-9+.\-]*:"
+_OF_VECTOR = tuple(
+    f"deletionVector.{name}"
+    for name in ("storageType", "pathOrInlineDv", "sizeInBytes", "cardinality")
+)
+_OF_ROWS = ("baseRowId", "defaultRowCommitVersion")
+_LONGS = ("version", "inCommitTimestamp", "readVersion")
+_OBJECTS = ("operationParameters", "operationMetrics", "tags", "job", "notebook")
 _NO_URI = re.compile(r'[\x00-\x20"#<>?\[\\\]^`{|}\x7f]|%(?![0-9A-Fa-f]{2})')
 """what a path in a URI contains only as an escape (RFC 2396; Java also accepts other characters)"""
 
@@ -47,6 +60,8 @@ def flaws_of_add(add: Mapping[str, Any]) -> Iterator[Trace]:
         yield Trace.UNREADABLE_STATISTICS
     if isinstance(path, str) and _NO_URI.search(path):
         yield Trace.UNENCODED_PATHS
+    if (vector := add.get("deletionVector")) is not None and _is_malformed(vector):
+        yield Trace.MALFORMED_VECTORS
     if not (
         isinstance(path, str)
         and (size is None or _is_long(size))
@@ -54,8 +69,50 @@ def flaws_of_add(add: Mapping[str, Any]) -> Iterator[Trace]:
         and isinstance(values, dict | None)
         and isinstance(change, bool | None)
         and isinstance(statistics, str | None)
+        and all(add.get(name) is None or _is_long(add[name]) for name in _OF_ROWS)
     ):
         yield Trace.MISTYPED_ADDS
+
+
+def flaws_of_remove(remove: Mapping[str, Any]) -> Iterator[Trace]:
+    """Yield the flaws of a `remove` action."""
+    if not isinstance(remove.get("dataChange"), bool):
+        yield Trace.INCOMPLETE_REMOVES
+
+
+def flaws_of_info(info: Mapping[str, Any]) -> Iterator[Trace]:
+    """Yield the flaw of a `commitInfo` action that Delta Spark cannot parse.
+
+    The specification allows any members. Source: `CommitInfo` in Delta Spark's actions.scala, whose
+    members of type String also accept other values.
+    """
+    timestamp = info.get("timestamp")
+    if not (
+        all(info.get(name) is None or _is_long(info[name]) for name in _LONGS)
+        and all(isinstance(info.get(name), dict | None) for name in _OBJECTS)
+        and isinstance(info.get("isBlindAppend"), bool | None)
+        and (timestamp is None or isinstance(timestamp, str) or _is_long(timestamp))
+    ):
+        yield Trace.MISTYPED_INFO
+
+
+def _is_malformed(vector: object) -> bool:
+    if not isinstance(vector, Mapping):
+        return True
+    kind, text, offset = (vector.get(n) for n in ("storageType", "pathOrInlineDv", "offset"))
+    size, rows = vector.get("sizeInBytes"), vector.get("cardinality")
+    return not (
+        isinstance(text, str)
+        and _has_form(kind, text)
+        and (type(size) is int and 0 < size < 1 << 31)
+        and (type(rows) is int and 0 <= rows < 1 << 63)
+        and (offset is None or (type(offset) is int and 0 <= offset < 1 << 31))
+    )
+
+
+def _has_form(kind: object, text: str) -> bool:
+    # Delta Spark and Delta Kernel need a URI, not a path.
+    return kind in ("u", "i") or (kind == "p" and re.match(_SCHEME, text) is not None)
 
 
 def decode_usual_add(
@@ -73,8 +130,10 @@ def decode_usual_add(
         return None
     if _NO_URI.search(add.path) or (add.stats is not None and not are_readable(add.stats)):
         return None
-    row_ids, vector = add.baseRowId is not None, add.deletionVector is not None
-    return add.path, add.partitionValues, add.stats, row_ids, vector
+    row_ids, vector = add.baseRowId is not None, add.deletionVector
+    if vector is not None and not _has_form(vector.storageType, vector.pathOrInlineDv):
+        return None
+    return add.path, add.partitionValues, add.stats, row_ids, vector is not None
 
 
 @cache
@@ -84,6 +143,16 @@ def _usual_decoder() -> Callable[[bytes], Any]:
     import msgspec
 
     long = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+    vector = msgspec.defstruct(
+        "Vector",
+        [
+            ("storageType", str),
+            ("pathOrInlineDv", str),
+            ("sizeInBytes", Annotated[int, msgspec.Meta(ge=1, le=(1 << 31) - 1)]),
+            ("cardinality", Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]),
+            ("offset", Annotated[int, msgspec.Meta(ge=0, le=(1 << 31) - 1)] | None, None),
+        ],
+    )
     add = msgspec.defstruct(
         "Add",
         [
@@ -93,8 +162,9 @@ def _usual_decoder() -> Callable[[bytes], Any]:
             ("dataChange", bool),
             ("partitionValues", dict[str, str | None]),
             ("stats", str | None, None),
-            ("baseRowId", msgspec.Raw | None, None),
-            ("deletionVector", msgspec.Raw | None, None),
+            ("baseRowId", long | None, None),
+            ("defaultRowCommitVersion", long | None, None),
+            ("deletionVector", vector | None, None),
         ],
     )
     line = msgspec.defstruct("Line", [("add", add)], forbid_unknown_fields=True)
@@ -120,6 +190,9 @@ def flaws_in_statistics(leaves: Mapping[str, LeafStatistics]) -> Iterator[Trace]
         yield Trace.IMPOSSIBLE_SIZES
     if any(_is_lower(leaves.get(name), files) for name in ("modificationTime", "dataChange")):
         yield Trace.INCOMPLETE_ADDS
+    vectors = {leaves[name].filled for name in _OF_VECTOR if name in leaves}
+    if len(vectors) > 1 and None not in vectors:
+        yield Trace.MALFORMED_VECTORS
 
 
 def _is_lower(leaf: LeafStatistics | None, files: int) -> bool:

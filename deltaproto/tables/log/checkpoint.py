@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from deltaproto.tables.log.file_changes import FileChange
@@ -79,6 +79,7 @@ def _to_plain_action(action: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _SIDECARS = "_sidecars/"
+_OF_SIDECAR = ("path", "sizeInBytes", "modificationTime")
 _VECTOR = ("storageType", "pathOrInlineDv", "offset")
 _LEAVES = frozenset({"add.path", "add.size", "add.baseRowId", "sidecar.path"})
 _OF_STATISTICS = frozenset({"add.stats", "add.stats_parsed.numRecords"})
@@ -225,11 +226,24 @@ def _change(path: str, values: Any) -> FileChange:
 def _read_sidecar_names(name: str, file: IO[bytes]) -> Iterator[str]:
     if name.endswith(".json"):
         found = (action.get("sidecar") for action in read_actions(name, file))
-        yield from (str(each.get("path")) for each in found if isinstance(each, dict))
-    else:
-        for batch in read_batches(name, file, lambda leaf: leaf == "sidecar.path"):
-            paths = _values(name, batch, "sidecar", "path")
-            yield from (str(path) for path in paths if path is not None)
+        rows = ([each.get(m) for m in _OF_SIDECAR] for each in found if isinstance(each, dict))
+        yield from _paths_of_sidecars(name, rows)
+        return
+    for batch in read_batches(name, file, lambda leaf: leaf.startswith("sidecar.")):
+        columns = [_values(name, batch, "sidecar", member) for member in _OF_SIDECAR]
+        rows = (list(row) for row in zip(*columns, strict=True))
+        yield from _paths_of_sidecars(
+            name, (row for row in rows if any(m is not None for m in row))
+        )
+
+
+def _paths_of_sidecars(name: str, rows: Iterable[list[Any]]) -> Iterator[str]:
+    # Without the size, Delta Spark ignores the sidecar; Delta Kernel needs every member.
+    for row in rows:
+        if None in row:
+            missing = _OF_SIDECAR[row.index(None)]
+            raise corrupt_error(name, None, f"a sidecar action has no {missing}")
+        yield str(row[0])
 
 
 def file_from_add(add: Mapping[str, Any]) -> StoredFile:

@@ -19,6 +19,7 @@ from deltaproto.tables.log.file_statistics import MISREAD_BOUNDS, are_readable, 
 from deltaproto.tables.log.files import (
     MOST_STATISTICS,
     LogListing,
+    build_listing,
     first_info,
     parse_object,
     read_actions,
@@ -118,6 +119,22 @@ def verify_against_log(
     return snapshot
 
 
+def find_newer_checksum(store: LogStore, listing: LogListing) -> Note | None:
+    """Return a note if a checksum is newer than every commit, as after a commit was deleted.
+
+    Delta Kernel then refuses the table (measured with deltalake 1.6.6), whatever the checksum of
+    the newest commit. A catalog may have the commit of a table that it manages.
+    """
+    newest = max(listing.checksums, default=-1)
+    if listing.newest is None or newest <= listing.newest:
+        return None
+    # The writer may have committed since the listing.
+    if newest in build_listing(store.list()).commits:
+        return None
+    text = f"{listing.checksums[newest]} is ignored: the log ends at version {listing.newest}"
+    return Note(NoteKind.CHECKSUM_CONTRADICTS, text)
+
+
 def find_contradicting_checksum(
     store: LogStore, listing: LogListing, version: int, snapshot: Snapshot
 ) -> Note | None:
@@ -130,10 +147,6 @@ def find_contradicting_checksum(
     Args:
         snapshot: of `version`, from the log itself.
     """
-    newest = max(listing.checksums, default=-1)
-    if listing.newest is not None and newest > listing.newest and not snapshot.catalog_managed:
-        text = f"{listing.checksums[newest]} is ignored: the log ends at version {listing.newest}"
-        return Note(NoteKind.CHECKSUM_CONTRADICTS, text)
     base = max((each.version for each in listing.last_checkpoints(version)), default=0)
     at = max((v for v in listing.checksums if base <= v <= version), default=None)
     if at is None:

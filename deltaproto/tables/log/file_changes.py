@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from deltaproto.protocol.feature import Trace
-from deltaproto.tables.log.add_flaws import decode_usual_add, flaws_of_add
+from deltaproto.tables.log.add_flaws import decode_usual_add, flaws_of_add, flaws_of_remove
 
 ADD = b'{"add":{'
 """start of a line with an `add` action"""
 _PATH = re.compile(rb'\{"(\w+)":\{[^{}]*?"path":"([^"]*)"')
 _PARTITION_VALUES = re.compile(rb'"partitionValues":(\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\})')
+_DATA_CHANGE = re.compile(rb'"dataChange":\s*(?:true|false)')
 _SHORT_LINE = 4000
 """bytes of a line that cannot contain a number too long for the standard decoder"""
 
@@ -26,7 +27,7 @@ class FileChange(NamedTuple):
     values: Mapping[str, Any] | None
     """its partition values; None: unknown"""
     flaws: tuple[Trace, ...] = ()
-    """the members that an `add` action lacks"""
+    """the flaws of an `add` or `remove` action"""
     statistics: str | None = None
     """readable statistics of the first added files of a commit; None for the others"""
     row_ids: bool = False
@@ -40,7 +41,7 @@ def changes_of_action(action: Mapping[str, Any], *, statistics: bool) -> Iterato
     for kind in ("add", "remove"):
         if not isinstance(file := action.get(kind), dict):
             continue
-        flaws = tuple(flaws_of_add(file)) if kind == "add" else ()
+        flaws = tuple(flaws_of_add(file) if kind == "add" else flaws_of_remove(file))
         path, values, stored = file.get("path"), file.get("partitionValues"), file.get("stats")
         if isinstance(path, str):
             usable = statistics and kind == "add" and isinstance(stored, str)
@@ -77,7 +78,9 @@ def changes_in_line(line: bytes) -> Iterator[FileChange]:
     found = _PATH.match(line)
     if found is not None and found[1] in (b"add", b"remove"):
         path = found[2].decode("utf-8", "replace").replace("\\/", "/")
-        yield FileChange(found[1].decode(), path, _values_in_line(line))
+        incomplete = found[1] == b"remove" and not _DATA_CHANGE.search(line)
+        flaws = (Trace.INCOMPLETE_REMOVES,) if incomplete else ()
+        yield FileChange(found[1].decode(), path, _values_in_line(line), flaws)
 
 
 def _values_in_line(line: bytes) -> dict[str, Any] | None:

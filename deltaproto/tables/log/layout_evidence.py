@@ -10,6 +10,7 @@ from deltaproto.protocol.column_bounds import ColumnBounds
 from deltaproto.protocol.feature import Trace
 from deltaproto.protocol.metadata import Metadata
 from deltaproto.protocol.table_state import Note, NoteKind
+from deltaproto.tables.log.add_flaws import flaws_of_info
 from deltaproto.tables.log.file_changes import FileChange
 from deltaproto.tables.log.file_statistics import (
     MISREAD_BOUNDS,
@@ -72,7 +73,7 @@ class LayoutEvidence:
         self.replaces_all = True
         """`replaces` knows every path"""
         self.flaws: set[Trace] = set()
-        """flaws of the `add` actions of these commits; see also `find_flaws`"""
+        """flaws of the actions in these commits; see also `find_flaws`"""
         self.statistics: list[str] = []
         """readable statistics of some files that these commits added, unless later ones removed
         them"""
@@ -112,6 +113,7 @@ class LayoutEvidence:
         """
         self.commits.add(version)
         self.byte_order_mark |= mark
+        self.flaws.update(flaws_of_info(info))
         added = False
         removed, tracked = set[str](), set[str]()
         for number, change in enumerate(files):

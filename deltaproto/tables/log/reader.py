@@ -24,6 +24,7 @@ from deltaproto.tables.log.add_flaws import FLAWS
 from deltaproto.tables.log.catalog_managed import RatifiedLog
 from deltaproto.tables.log.checksum import (
     find_contradicting_checksum,
+    find_newer_checksum,
     snapshot_from_checksum,
     verify_against_log,
 )
@@ -109,15 +110,18 @@ class LogReader:
         wrong: Note | None = None
         if self._use_checksums:
             snapshot, traces, wrong = snapshot_from_checksum(store, listing, version)
-            if snapshot is not None and not self._every_commit:
-                return snapshot, traces
+            if snapshot is not None and self._every_commit:
+                snapshot = verify_against_log(store, listing, version, snapshot)
             if snapshot is not None:
-                return verify_against_log(store, listing, version, snapshot), traces
+                _add_newer_checksum(store, listing, snapshot)
+                return snapshot, traces
         snapshot = replay(store, listing, version)
         if self._use_checksums and wrong is None:
             wrong = find_contradicting_checksum(store, listing, version, snapshot)
         if wrong is not None:
             snapshot.notes.insert(0, wrong)
+        if self._use_checksums:
+            _add_newer_checksum(store, listing, snapshot)
         return snapshot, {}
 
     def _state(
@@ -195,6 +199,12 @@ class LogReader:
             confirmed=isinstance(store, RatifiedLog) and store.confirmed == version,
             bounds=bounds,
         )
+
+
+def _add_newer_checksum(store: LogStore, listing: LogListing, snapshot: Snapshot) -> None:
+    note = None if snapshot.catalog_managed else find_newer_checksum(store, listing)
+    if note is not None:
+        snapshot.notes.insert(0, note)
 
 
 def _changes(store: LogStore, listing: LogListing, version: int) -> tuple[ProtocolChange, ...]:

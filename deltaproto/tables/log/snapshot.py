@@ -273,7 +273,7 @@ def _add_commits(
 
 
 def _flawed_members(name: str, actions: Iterable[Mapping[str, Any]]) -> Iterator[Note]:
-    """Yield notes if the commit's metaData is not as the specification requires.
+    """Yield notes if the metaData of a commit or checkpoint is not as the specification requires.
 
     Delta Kernel, and so delta-rs, Polars, DuckDB and Daft, refuses such a commit. Delta Spark does
     without an id of the right type, and changes properties without a format; it refuses every
@@ -310,8 +310,10 @@ def _flawed_members(name: str, actions: Iterable[Mapping[str, Any]]) -> Iterator
 def _add_checkpoint(store: LogStore, snapshot: Snapshot, base: Checkpoint) -> bool:
     from deltaproto.tables.log.checkpoint import checkpoint_actions
 
+    older = snapshot.metadata is None
     try:
-        snapshot.add_older(base.files[0], list(checkpoint_actions(store, base)))
+        actions = list(checkpoint_actions(store, base))
+        snapshot.add_older(base.files[0], actions)
     except TableError as error:
         if error.code is not ErrorCode.CORRUPT_LOG:
             raise
@@ -321,6 +323,8 @@ def _add_checkpoint(store: LogStore, snapshot: Snapshot, base: Checkpoint) -> bo
     for found, action in ((snapshot.protocol, "protocol"), (snapshot.metadata, "metaData")):
         if found is None:
             raise corrupt_error(base.files[0], None, f"the checkpoint has no {action} action")
+    if older:
+        snapshot.notes += _flawed_members(base.files[0], actions)
     snapshot.all_domains = True
     return True
 

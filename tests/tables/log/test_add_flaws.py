@@ -13,6 +13,7 @@ import pytest
 from deltaproto.errors import TableError
 from deltaproto.protocol.feature import Trace
 from deltaproto.tables.log import files
+from deltaproto.tables.log.add_flaws import flaws_of_info
 from deltaproto.tables.log.file_changes import FileChange
 from deltaproto.tables.log.reader import LogReader
 from tests.support.failures import each_row
@@ -26,6 +27,36 @@ UNSIZED, IMPOSSIBLE, INCOMPLETE = (
 MISTYPED, STATISTICS = Trace.MISTYPED_ADDS, Trace.UNREADABLE_STATISTICS
 UNENCODED = Trace.UNENCODED_PATHS
 NOTHING = {"path": "p"}
+VECTORS = Trace.MALFORMED_VECTORS
+VECTOR = {
+    "storageType": "u",
+    "pathOrInlineDv": "JmYU<FAxImPyDC7d!BKU",
+    "offset": 1,
+    "sizeInBytes": 34,
+    "cardinality": 1,
+}
+GOOD_VECTORS: tuple[dict[str, Any], ...] = (
+    {},
+    {"offset": None},
+    {"pathOrInlineDv": "abJmYU<FAxImPyDC7d!BKU"},
+    {"storageType": "i", "pathOrInlineDv": "wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L"},
+    {"storageType": "p", "pathOrInlineDv": "file:/t/v.bin"},
+    {"storageType": "p", "pathOrInlineDv": "s3://t/v.bin", "maxRowIndex": 4},
+)
+BAD_VECTORS: tuple[dict[str, Any], ...] = (
+    *({name: None} for name in ("storageType", "pathOrInlineDv", "sizeInBytes", "cardinality")),
+    {"storageType": "U"},
+    {"storageType": "x"},
+    {"storageType": "p", "pathOrInlineDv": "/t/v.bin"},
+    {"pathOrInlineDv": 5},
+    {"sizeInBytes": 0},
+    {"sizeInBytes": "34"},
+    {"cardinality": -1},
+    {"cardinality": "1"},
+    {"cardinality": 1.0},
+    {"offset": -1},
+    {"offset": "1"},
+)
 
 
 def found(action: dict[str, Any]) -> set[Trace]:
@@ -72,6 +103,12 @@ def found(action: dict[str, Any]) -> set[Trace]:
         ({"dataChange": None}, {INCOMPLETE}),
         ({"partitionValues": None}, {Trace.NO_PARTITION_VALUES}),
         ({"partitionValues": []}, {MISTYPED}),
+        *(({"deletionVector": {**VECTOR, **more}}, set()) for more in GOOD_VECTORS),
+        *(({"deletionVector": {**VECTOR, **more}}, {VECTORS}) for more in BAD_VECTORS),
+        *(({"deletionVector": wrong}, {VECTORS}) for wrong in ({}, "x", [])),
+        ({"baseRowId": 5, "defaultRowCommitVersion": 1}, set()),
+        ({"baseRowId": "5"}, {MISTYPED}),
+        ({"baseRowId": 5, "defaultRowCommitVersion": 1.0}, {MISTYPED}),
         ({"path": None}, {MISTYPED}),
         ({"path": 'a"size":1'}, {UNENCODED}),
     ],
@@ -88,7 +125,7 @@ def test_an_action_without_anything_lacks_everything() -> None:
     lacks = {UNSIZED, INCOMPLETE, Trace.NO_PARTITION_VALUES}
     assert found({"add": NOTHING}) == lacks
     assert found({"add": {}}) == {*lacks, MISTYPED}
-    assert not found({"remove": NOTHING})
+    assert found({"remove": NOTHING}) == {Trace.INCOMPLETE_REMOVES}
 
 
 STRUCT = {"type": "struct", "fields": [column("x", "integer")]}
@@ -174,3 +211,43 @@ def test_commits_before_the_checkpoint_do_not_count(log: Log, every_commit: bool
     assert traces[UNSIZED] is False
     log.commit(2, odd)
     assert LogReader(every_commit=True).read(log.table).traces[UNSIZED] is True
+
+
+@each_row(
+    ("members", "flawed"),
+    [
+        ({}, False),
+        ({"timestamp": 1, "readVersion": 1, "isBlindAppend": True, "tags": {}}, False),
+        ({"timestamp": "2026-01-01", "engineInfo": 5, "operation": 5, "userMetadata": {}}, False),
+        ({"operationParameters": {"a": {"b": 1}}, "operationMetrics": None, "job": {}}, False),
+        ({"timestamp": 1.5}, True),
+        ({"timestamp": True}, True),
+        ({"readVersion": "1"}, True),
+        ({"readVersion": 1.0}, True),
+        ({"version": 1 << 63}, True),
+        ({"inCommitTimestamp": "5"}, True),
+        ({"isBlindAppend": "true"}, True),
+        *(
+            ({name: "x"}, True)
+            for name in ("operationParameters", "operationMetrics", "tags", "job", "notebook")
+        ),
+    ],
+)
+def test_delta_spark_cannot_read_other_types_in_commit_info(
+    members: dict[str, Any], flawed: bool
+) -> None:
+    assert [*flaws_of_info(members)] == ([Trace.MISTYPED_INFO] if flawed else [])
+
+
+def test_only_commits_since_the_checkpoint_have_flaws(log: Log) -> None:
+    described = protocol(1, 2), metadata()
+    log.commit(0, *described).commit(1, {"commitInfo": {"timestamp": 1.5}})
+    assert LogReader(every_commit=True).read(log.table).traces[Trace.MISTYPED_INFO]
+    log.checkpoint(1, *described).commit(2, add())
+    assert not LogReader(every_commit=True).read(log.table).traces[Trace.MISTYPED_INFO]
+
+
+def test_a_remove_action_needs_data_change() -> None:
+    removed = {"path": "p", "deletionTimestamp": 1, "dataChange": True}
+    assert found({"remove": removed}) == set()
+    assert found({"remove": {**removed, "dataChange": None}}) == {Trace.INCOMPLETE_REMOVES}

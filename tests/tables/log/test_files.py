@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from deltaproto.errors import TableError
 from deltaproto.tables.log import files
-from deltaproto.tables.log.add_flaws import flaws_of_add
+from deltaproto.tables.log.add_flaws import flaws_of_add, flaws_of_remove
 from deltaproto.tables.log.files import build_listing, commit_info, read_actions
 
 MARK = b"\xef\xbb\xbf"
@@ -84,7 +84,7 @@ def test_every_action_is_read_or_left_out_as_requested(
             kind,
             each[kind]["path"],
             each[kind].get("partitionValues"),
-            tuple(flaws_of_add(each[kind])) if kind == "add" else (),
+            tuple((flaws_of_add if kind == "add" else flaws_of_remove)(each[kind])),
             None,
             kind == "add" and each[kind].get("baseRowId") is not None,
             kind == "add" and each[kind].get("deletionVector") is not None,

@@ -7,7 +7,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 
 from deltaproto.errors import ErrorCode, TableError
 from deltaproto.policy.context import RuleContext
@@ -18,7 +21,7 @@ from deltaproto.protocol.table_state import NoteKind, TableState, UnsupportedPro
 from deltaproto.tables.log.files import build_listing
 from deltaproto.tables.log.reader import LogReader, protocol_changes
 from deltaproto.tables.storage.local import LocalLogStore
-from tests.support.logs import Log, add, commit_info, metadata, protocol
+from tests.support.logs import Log, action_table, add, commit_info, metadata, protocol
 
 P12, P13 = protocol(1, 2), protocol(1, 3)
 P37 = protocol(3, 7, ["deletionVectors"], ["deletionVectors"])
@@ -392,6 +395,43 @@ def test_a_checksum_beyond_the_log_is_reported(log: Log) -> None:
     assert note.message == f"{5:020d}.crc is ignored: the log ends at version 0"
 
 
+def test_a_checksum_beyond_the_log_is_reported_beside_a_valid_one(log: Log) -> None:
+    log.commit(0, P12, M).commit(1, info("t1"), add()).checksum(1, P12, M, txnId="t1")
+    assert not contradicted(log)
+    log.checksum(2, P12, M, txnId="t2")
+    for every_commit in (True, False):
+        (note,) = LogReader(every_commit=every_commit).read(log.table).notes
+        assert note.message == f"{2:020d}.crc is ignored: the log ends at version 1"
+    with pytest.raises(DeltaError, match="newer than log segment"):
+        DeltaTable(log.table)
+
+
+def test_a_checkpoint_needs_every_member_of_the_metadata(log: Log) -> None:
+    incomplete = {"metaData": {**M["metaData"], "configuration": None, "id": None}}
+    log.commit(0, P12, M).commit(1, add()).checkpoint(1, P12, M, add())
+    assert not read(log).notes
+    log.checkpoint(1, P12, incomplete, add())
+    (note,) = read(log).notes
+    assert note.kind is NoteKind.METADATA_INCOMPLETE
+    assert "has no id and no configuration" in note.message
+    # A newer commit replaces it.
+    assert not read(log.commit(2, M)).notes
+
+
+@pytest.mark.parametrize("form", ["v2-json", "v2-parquet"])
+@pytest.mark.parametrize("missing", ["sizeInBytes", "modificationTime"])
+def test_a_sidecar_needs_its_size_and_its_time(log: Log, form: str, missing: str) -> None:
+    (log.folder / "_sidecars").mkdir()
+    pq.write_table(action_table((add("a"),)), log.folder / "_sidecars" / "part.parquet")
+    log.commit(0, P37, M).commit(1, add())
+    for value, damaged in ((1, False), (None, True)):
+        sidecar = {"sidecar": {"path": "part.parquet", missing: value}}
+        version = {"checkpointMetadata": {"version": 1}}
+        log.checkpoint(1, P37, M, sidecar, version, suffix=CHECKPOINTS[form])
+        notes = LogReader(every_commit=True).read(log.table).notes
+        assert [note.kind for note in notes] == [NoteKind.CHECKPOINT_UNREADABLE] * damaged
+
+
 def test_a_checksum_against_the_protocol_of_its_own_commit_is_a_lie(log: Log) -> None:
     log.commit(0, P12, M).commit(1, info("t1"), P13).checksum(1, P37, M, txnId="t1")
     state = read(log)
@@ -460,10 +500,6 @@ def test_looking_in_files_finds_what_is_live(log: Log) -> None:
 
 
 def test_looking_in_files_reads_checkpoints_and_sidecars(log: Log) -> None:
-    import pyarrow.parquet as pq
-
-    from tests.support.logs import action_table
-
     vector = {"storageType": "u", "pathOrInlineDv": "x"}
     (log.folder / "_sidecars").mkdir()
     rows = (add("a", deletionVector=vector),)
