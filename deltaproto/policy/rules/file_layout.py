@@ -3,13 +3,13 @@
 ## What it does
 Reports properties of data files that the log shows and the protocol does not:
 
-- absolute paths: the table is a shallow clone, or existing files were registered in place;
-- paths with escapes or characters beyond ASCII, which come from partition values;
+- absolute paths: a shallow clone, or files registered in place;
+- paths with escapes or characters beyond ASCII, from partition values;
 - partition columns stored under physical names, as in tables created with column mapping;
 - folders that do not show the partition values of their files (random prefixes, or timestamps in a
   time zone other than UTC), and whether all files also store the values (Delta Spark 4.4);
-- partition values with timestamps in ISO 8601, or mixed with the older form; binary ones; decimals
-  with decimal places, and negative ones among them, which deltalake stores wrongly.
+- partition values with timestamps in ISO 8601, or mixed with the older form; binary ones;
+  decimals with decimal places.
 
 `deltaproto check` also considers column mapping that was enabled on existing files; arrays, maps
 and variants with column mapping; dropped columns; deletion vectors on files whose paths contain

@@ -1,20 +1,19 @@
 """An action of a commit is incomplete, or has a member of another type.
 
 ## What it does
-Reports `add` actions, in commits since the newest checkpoint or in the checkpoint, that lack
-`partitionValues`, `modificationTime` or `dataChange`, have a member of another type, or a path with
-a space or another character that URIs escape. Reports statistics that are not a JSON object, whose
-`numRecords` is not a number, or whose bounds or numbers of nulls do not fit the types of the
-columns. These are compared with the schema for the first 100 files of each commit and 200 files in
-all, newest commits first. For a checkpoint, only the footers are read, so its paths and statistics
-are not examined.
+Reports actions in commits since the newest checkpoint, or in the checkpoint, that lack a required
+member or have a wrong one:
 
-Reports `remove` actions without `dataChange`, deletion vectors that lack a required member or have
-a wrong one, and `commitInfo` actions of which a member has a type that Delta Spark does not expect.
+- `add` without `partitionValues`, `modificationTime` or `dataChange`, or with a member of another
+  type; paths that are not encoded as URIs, such as one with a space;
+- statistics that are not a JSON object, or do not fit the types of the columns (compared for the
+  first 100 files of each commit and 200 in all);
+- partition values that do not fit the type of their column, such as `-1.-50`, which deltalake
+  stores for -1.50, or in the form of a narrower type, such as `1.5` for two decimal places;
+- deletion vectors, `remove` without `dataChange`, and `commitInfo` with members of types that Delta
+  Spark does not expect.
 
-Also reports partition values that do not fit the type of their column, such as `-1.-50`, which
-deltalake stores for -1.50, and values in the form of a narrower type, such as `1.5` for a decimal
-with two places. Of a checkpoint, at most 10,000 values are read, and only those of text, timestamps
+Of a checkpoint, only the footers are read, and at most 10,000 partition values of text, timestamps
 and decimals.
 
 ## Why it breaks
