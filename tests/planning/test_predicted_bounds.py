@@ -35,7 +35,13 @@ NOBODY = frozenset[str]()
 STORED = frozenset({"long", "text"})
 OF_SPARK = File(NOBODY, NOBODY, STORED, STORED, frozenset({"long", "text", "flag"}), True)
 NAMES = ["long", "text", "flag"]
-VECTOR = {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "sizeInBytes": 1}
+VECTOR = {
+    "storageType": "u",
+    "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^",
+    "offset": 1,
+    "sizeInBytes": 1,
+    "cardinality": 1,
+}
 
 
 def predict(given: PlanInput, *statements: Statement) -> TableRequirements:

@@ -239,7 +239,7 @@ def test_a_binary_partition_column_is_shown() -> None:
     [("decimal(10,2)", True), ("decimal(10, 2)", True), ("decimal(10,0)", False), ("long", False)],
 )
 def test_a_decimal_partition_column_with_places_is_shown(kind: str, shown: bool) -> None:
-    schema = schema_string(plain_column("p", kind))
+    schema = schema_string(plain_column("id"), plain_column("p", kind))
     found = find_contents(Metadata(None, schema_string=schema, partition_columns=("p",)))
     assert found == ({requirements.DECIMAL_PARTITIONS: ("p",)} if shown else {})
 

@@ -272,7 +272,11 @@ def _add_commits(
             snapshot.notes += _flawed_members(name, actions)
 
 
-def _flawed_members(name: str, actions: Iterable[Mapping[str, Any]]) -> Iterator[Note]:
+def _flawed_members(
+    name: str,
+    actions: Iterable[Mapping[str, Any]],
+    worst: NoteKind = NoteKind.METADATA_UNREADABLE,
+) -> Iterator[Note]:
     """Yield notes if the metaData of a commit or checkpoint is not as the specification requires.
 
     Delta Kernel, and so delta-rs, Polars, DuckDB and Daft, refuses such a commit. Delta Spark does
@@ -292,7 +296,7 @@ def _flawed_members(name: str, actions: Iterable[Mapping[str, Any]]) -> Iterator
         kind = (
             NoteKind.METADATA_INCOMPLETE
             if all(member.startswith("format") for member in missing)
-            else NoteKind.METADATA_UNREADABLE
+            else worst
         )
         yield Note(kind, f"{text}, which the specification requires")
     for member, type_ in _TYPES.items():
@@ -300,7 +304,7 @@ def _flawed_members(name: str, actions: Iterable[Mapping[str, Any]]) -> Iterator
         if value is not None and type(value) is not type_:
             text = f"the metaData action of {name} has {show_value(value)} as {member}"
             kind = (
-                NoteKind.METADATA_UNREADABLE
+                worst
                 if member in ("configuration", "createdTime")
                 else NoteKind.METADATA_INCOMPLETE
             )
@@ -324,7 +328,8 @@ def _add_checkpoint(store: LogStore, snapshot: Snapshot, base: Checkpoint) -> bo
         if found is None:
             raise corrupt_error(base.files[0], None, f"the checkpoint has no {action} action")
     if older:
-        snapshot.notes += _flawed_members(base.files[0], actions)
+        # What Delta Spark does with such a checkpoint was not measured.
+        snapshot.notes += _flawed_members(base.files[0], actions, NoteKind.METADATA_INCOMPLETE)
     snapshot.all_domains = True
     return True
 
