@@ -143,7 +143,7 @@ def _said(said: Outcome, before: Protocol) -> Iterator[str]:
     if said.rewrites is not Rewrite.NONE:
         yield f"  rewrites: {said.rewrites}"
     if said.refusal is not None:
-        error, message, remedy, retry, sure = said.refusal
+        error, message, remedy, retry, sure, _ = said.refusal
         yield f"  refused: {error}: {message} | {remedy}{' | retry' * retry}{'' if sure else ' ?'}"
     yield from (f"  warning: {text}" for text in said.warnings)
 

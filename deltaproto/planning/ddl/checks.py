@@ -131,6 +131,7 @@ def validate_columns(
                 "DELTA_GEOSPATIAL_NOT_SUPPORTED",
                 f"{dotted_path(path)} has a geospatial type, which Delta Spark disables",
                 "set spark.databricks.delta.geo.preview.enabled to enable it",
+                on_databricks=False,
             )
     return consistency.unstorable(table)
 

@@ -50,18 +50,21 @@ def refuse_constraint_text(expression: str) -> Refusal | None:
                 "UNSUPPORTED_TYPED_LITERAL",
                 f"Delta Spark cannot read strings such as {text}{after} in constraints",
                 "write the string without r, and with \\\\ for each backslash",
+                on_databricks=False,
             )
         if adjacent and text == "." and after[0].isdecimal() and after[-1] in "fF":
             return Refusal(
                 "PARSE_SYNTAX_ERROR",
                 "Delta Spark cannot read floats such as 1.5F in constraints",
                 "write 1.5D or CAST(1.5 AS FLOAT)",
+                on_databricks=False,
             )
         if adjacent and text + after in _SPLIT:
             return Refusal(
                 "PARSE_SYNTAX_ERROR",
                 f"Delta Spark cannot read {text}{after} in constraints",
                 "write the constraint without it, such as CAST(x AS INT) for x::int",
+                on_databricks=False,
             )
     return None
 

@@ -200,6 +200,7 @@ class CreateTable(NamedTuple):
             "use ADD CONSTRAINT afterwards" if self.constrained else "USING DELTA",
             # The default may be delta (spark.sql.sources.default).
             sure=bool(self.using),
+            on_databricks=False,
         )
         return refusal if known else refusal_on_databricks(refusal)
 

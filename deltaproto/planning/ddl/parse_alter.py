@@ -159,6 +159,7 @@ def _parse_drop_feature(cursor: Cursor) -> PlannerStatement | StatementEffect:
             "DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE",
             f"Delta Spark has no feature {name}",
             "see `deltaproto features`",
+            on_databricks=False,
         )
         return RefusedStatement(refusal)
     return DropFeature(name, truncate)
@@ -184,6 +185,7 @@ def _parse_add_constraint(cursor: Cursor) -> StatementEffect:
             "UNSUPPORTED_FEATURE.TABLE_OPERATION",
             "Delta Spark supports only CHECK constraints",
             "remove it",
+            on_databricks=False,
         )
         return RefusedStatement(refusal, databricks="primary, foreign and unique keys")
     start = cursor.tokens[cursor.at].end if not cursor.done else 0

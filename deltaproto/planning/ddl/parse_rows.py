@@ -251,7 +251,12 @@ def parse_maintenance_statement(
                 )
             error = "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE"
             return RefusedStatement(
-                Refusal(error, "Spark does not support ANALYZE for Delta tables", "remove it"),
+                Refusal(
+                    error,
+                    "Spark does not support ANALYZE for Delta tables",
+                    "remove it",
+                    on_databricks=False,
+                ),
                 databricks="ANALYZE",
             )
         case "COMMENT":

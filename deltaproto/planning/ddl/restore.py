@@ -60,6 +60,7 @@ _UNCOUNTED = Refusal(
     "that version has data files whose statistics lack the number of rows, and Delta Spark cannot "
     "give row ids to them",
     "drop rowTracking first",
+    on_databricks=False,
 )
 _RESTORED = "it is unknown which columns, constraints and files RESTORE restores"
 

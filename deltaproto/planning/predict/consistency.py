@@ -183,6 +183,7 @@ def _validate_names(
                 "DELTA_INVALID_CHARACTERS_IN_COLUMN_NAMES",
                 f"without column mapping, Delta Spark does not store the name {dotted_path(path)}",
                 remedy,
+                on_databricks=False,
             )
     for name in partition_columns:
         if FORBIDDEN & set(name):
@@ -190,6 +191,7 @@ def _validate_names(
                 "DELTA_INVALID_PARTITION_COLUMN_NAME",
                 f"without column mapping, Delta Spark does not store the partition column {name}",
                 remedy,
+                on_databricks=False,
             )
     return None
 
@@ -209,6 +211,7 @@ def validate_collations(schema: Struct) -> Refusal | None:
             f"{dotted_path(path)} has the collation {stored or 'without a name'}, which Spark does "
             "not have: it refuses every statement, even SELECT",
             "remove it from the column with the client that stored it",
+            on_databricks=False,
         )
     return None
 
@@ -256,6 +259,7 @@ def _validate_types(schema: Struct, *, collated: bool) -> Refusal | None:
                 "DELTA_UNSUPPORTED_DATA_TYPES",
                 f"{dotted_path(path)} has type {name}, which Delta Spark does not store",
                 "choose another type",
+                on_databricks=False,
             )
     return None
 
@@ -318,6 +322,7 @@ def validate_maintenance(table: Table, what: str, engine: Engine) -> Refusal | N
         "DELTA_UNSUPPORTED_CATALOG_MANAGED_TABLE_OPERATION",
         f"a catalog manages the table, so Delta Spark refuses {what}",
         "use the catalog's maintenance",
+        on_databricks=False,
     )
 
 
@@ -332,6 +337,7 @@ def validate_catalog_properties(
         "DELTA_CANNOT_MODIFY_CATALOG_MANAGED_DEPENDENCIES",
         f"a catalog manages the table, so Delta Spark does not change {', '.join(changed)}",
         "do not change the property",
+        on_databricks=False,
     )
     return as_known_for(refusal, engine)
 

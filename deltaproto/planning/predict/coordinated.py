@@ -36,6 +36,7 @@ def validate_stored(table: Table, engine: Engine) -> Refusal | None:
         f"the table stores {_COORDINATOR}, but its protocol does not have {name}: {engine} refuses "
         "every statement, even SELECT",
         f"remove {_COORDINATOR} with the client that stored it",
+        on_databricks=True,
     )
 
 

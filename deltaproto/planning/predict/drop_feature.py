@@ -227,6 +227,7 @@ def _refuse_version_numbers(table: Table, feature: Feature, engine: Engine) -> R
         f"{engine} drops {feature.name} only from a protocol that lists it, and this one has the "
         f"versions {table.protocol}",
         "first: plan-upgrade --protocol 3,7; or use databricks@16.3 or later",
+        on_databricks=True,
     )
 
 

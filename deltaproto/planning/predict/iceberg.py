@@ -138,6 +138,7 @@ def _validate_version(
             _ERROR + "CHANGE_VERSION_NEED_REWRITE",
             f"{engine} does not enable {name} with its property",
             f"REORG TABLE … APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION = {version}))",
+            on_databricks=True,
         )
     if version == 3 and before.is_on(ROW_TRACKING):
         yield Refusal(

@@ -46,6 +46,8 @@ class Refusal(NamedTuple):
     """the same statement succeeds later, after the history was deleted"""
     sure: bool = True
     """False: the refusal depends on unknown facts; the statement may succeed immediately"""
+    on_databricks: bool | None = None
+    """True: Databricks refuses it, too; False: unknown; None: true if there is an error class"""
 
 
 class Outcome(NamedTuple):
@@ -75,16 +77,13 @@ _OSS_ONLY = "DELTA_ICEBERG_COMPAT_VIOLATION"
 
 
 def as_known_for(refusal: Refusal, engine: Engine) -> Refusal:
-    """Return a refusal that was measured with Delta Spark, as far as it is known for the engine.
-
-    Databricks documents error classes, but not why Delta Spark's own classes refuse something.
-    """
+    """Return a refusal that was measured with Delta Spark, as far as it is known for the engine."""
     if engine.name is EngineName.DELTA_SPARK or not refusal.sure or refusal.retry:
         return refusal
-    documented = refusal.error and not refusal.error.startswith(_OSS_ONLY)
-    if str(engine) in refusal.message or (documented and "Spark" not in refusal.message):
-        return refusal
-    return refusal_on_databricks(refusal)
+    documented = refusal.on_databricks
+    if documented is None:
+        documented = bool(refusal.error) and not refusal.error.startswith(_OSS_ONLY)
+    return refusal if documented else refusal_on_databricks(refusal)
 
 
 def refusal_on_databricks(refusal: Refusal) -> Refusal:

@@ -180,6 +180,7 @@ def _validate_parsed(before: Mapping[str, str], after: Mapping[str, str]) -> Ref
         repair
         if key in PARSED_ON_EVERY_WRITE
         else f"set {key} to {expected_value(key, value)}, or unset it, first",
+        on_databricks=False,
     )
 
 
@@ -256,6 +257,7 @@ def find_other_function(table: Table, error: str) -> Refusal | None:
                 f"the constraint {name} calls {function}(), which Spark does not have: unless the "
                 "session defines it, Delta Spark cannot write rows",
                 f"drop the constraint {name}, or replace it by one in Spark SQL, first",
+                on_databricks=False,
             )
     return None
 
@@ -283,6 +285,7 @@ def find_untracked_files(table: Table, error: str, *, sure: bool = False) -> Ref
         if table.uncounted_files
         else f"first: SET TBLPROPERTIES ('{ROW_TRACKING}' = 'true')",
         sure=sure and bool(table.untracked),
+        on_databricks=False,
     )
 
 

@@ -59,6 +59,7 @@ _UNCOUNTED = Refusal(
     "Delta Spark cannot give row ids to data files whose statistics lack the number of rows, as "
     "after CONVERT TO DELTA … NO STATISTICS",
     "first write these files again, with UPDATE or INSERT OVERWRITE",
+    on_databricks=False,
 )
 _CONVERTS = (
     "if the table has a catalog name, Delta Spark also converts the metadata, and fails with "

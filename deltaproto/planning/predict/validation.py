@@ -181,6 +181,7 @@ def validate_catalog_only(name: str, supported: frozenset[str], engine: Engine) 
         CATALOG_ONLY_FEATURES[name],
         f"{engine} can enable {name} only in a new table of a catalog",
         where,
+        on_databricks=True,
     )
 
 
@@ -205,6 +206,7 @@ def _validate_row_tracking(
             "",
             f"{engine} cannot add row ids to an existing table",
             f"delta-spark@{_BACKFILLS} or later can",
+            on_databricks=True,
         )
     return None
 

@@ -133,6 +133,7 @@ def _refuse_unknown_feature(outcome: Outcome, before: Table, engine: Engine) -> 
                 "",
                 f"{engine} does not support {feature.name}, which this requires",
                 f"delta-spark@{since} or later does" if since else "another engine may",
+                on_databricks=True,
             )
             return Outcome(before, refusal=refusal)
     return outcome
