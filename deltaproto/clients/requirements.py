@@ -56,6 +56,7 @@ UNENCODED_PATHS = "unencoded-paths"
 UNREADABLE_STATISTICS = "unreadable-statistics"
 UNREADABLE_WITH_BOOLEANS = "unreadable-statistics-with-booleans"
 MISTYPED_STATISTICS = "mistyped-statistics"
+LACKING_COLUMNS = "files-without-not-null-columns"
 MISTYPED_WITH_BOOLEANS = "mistyped-statistics-with-booleans"
 UNBOUNDED_COLUMNS = "columns-without-bounds"
 UNBOUNDED_BOOLEANS = "booleans-without-bounds"
@@ -135,6 +136,7 @@ _TEXTS = {
     UNREADABLE_WITH_BOOLEANS: "the statistics of a data file are not a JSON object, and a column "
     "is boolean",
     MISTYPED_STATISTICS: "the statistics of a data file do not fit the types of its columns",
+    LACKING_COLUMNS: "a data file lacks a NOT NULL column, as its statistics show",
     MISTYPED_WITH_BOOLEANS: "the statistics of a data file do not fit the types of its columns, "
     "and a column is boolean",
     UNBOUNDED_COLUMNS: "the statistics of a data file lack the minimum or maximum of a column",

@@ -102,6 +102,7 @@ class Trace(StrEnum):
     UNENCODED_PATHS = "an add action whose path is not encoded as a URI"
     UNREADABLE_STATISTICS = "statistics of a data file that are not a JSON object"
     MISTYPED_STATISTICS = "statistics of a data file that do not fit the types of its columns"
+    LACKING_COLUMNS = "statistics of a data file that lack a NOT NULL column"
     UNBOUNDED_COLUMNS = "statistics of a data file with bounds, but not of every indexed column"
     UNBOUNDED_BOOLEANS = "statistics of a data file with bounds, but not of an indexed boolean"
     UNBOUNDED_LATER_COLUMNS = (

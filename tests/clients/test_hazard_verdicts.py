@@ -63,6 +63,10 @@ def judged(client: str, access: Access, hazard: str) -> Verdict:
         ("delta-spark@4.4.0", READ, requirements.ONLY_PARTITIONS, Verdict.OK),
         ("delta-spark@4.4.0", APPEND, requirements.ONLY_PARTITIONS, Verdict.REFUSED),
         ("delta-spark@4.4.0", READ, requirements.REPEATED_PARTITIONS, Verdict.UNKNOWN),
+        ("delta-spark@4.4.0", READ, requirements.LACKING_COLUMNS, Verdict.REFUSED),
+        ("delta-spark@4.4.0", APPEND, requirements.LACKING_COLUMNS, Verdict.OK),
+        ("deltalake/engine@1.6.6", READ, requirements.LACKING_COLUMNS, Verdict.REFUSED),
+        ("deltalake/pyarrow@1.6.6", READ, requirements.LACKING_COLUMNS, Verdict.OK),
         # Its DataFrame writer appends such rows, and INSERT does not.
         ("delta-spark@4.4.0", READ, "type time", Verdict.OK),
         ("delta-spark@4.4.0", APPEND, "type time", Verdict.REFUSED),

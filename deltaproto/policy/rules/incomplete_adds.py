@@ -8,6 +8,8 @@ member or have a wrong one:
   type; paths that are not encoded as URIs, such as one with a space;
 - statistics that are not a JSON object, or do not fit the types of the columns (compared for the
   first 100 files of each commit and 200 in all);
+- statistics of files that lack a NOT NULL column, if delta-rs wrote files: its `add_columns` adds
+  such columns to tables that have rows;
 - partition values that do not fit the type of their column, such as `-1.-50`, which deltalake
   stores for -1.50, or in the form of a narrower type, such as `1.5` for two decimal places;
 - deletion vectors, `remove` without `dataChange`, and `commitInfo` with members of types that Delta
@@ -24,14 +26,16 @@ rows. Delta Spark fails if `timestamp`, `readVersion` or another number in `comm
 whole number, `isBlindAppend` not a boolean, or a map in it not an object; the specification allows
 all of these. Without the cardinality of a deletion vector, it returns deleted rows.
 
-deltalake cannot read partition values that do not fit; Delta Spark reads NULL. deltalake, and so
-Polars and Daft, parses statistics when it opens a table with a boolean column.
+Delta Spark and deltalake fail to read a file without a NOT NULL column, unless a query leaves the
+column out. deltalake cannot read partition values that do not fit; Delta Spark reads NULL.
+deltalake, and so Polars and Daft, parses statistics when it opens a table with a boolean column.
 
 ## Who breaks
 `deltaproto check` shows the measured result for each client; everything else is unknown.
 
 ## How to fix
 The log was written by hand or by a tool that does not follow the specification. Fix that tool.
+A column that should have been nullable: make it nullable with ALTER COLUMN … DROP NOT NULL.
 Values such as `-1.-50` are lost, except in the names of folders: overwrite that partition.
 Copy the table with a client that reads it, such as Delta Spark: `CREATE TABLE … AS SELECT`.
 
@@ -65,12 +69,16 @@ _FLAWS = {
     Trace.UNWIDENED_VALUES: requirements.UNWIDENED_PARTITIONS,
     Trace.UNREADABLE_STATISTICS: requirements.UNREADABLE_STATISTICS,
     Trace.MISTYPED_STATISTICS: requirements.MISTYPED_STATISTICS,
+    Trace.LACKING_COLUMNS: requirements.LACKING_COLUMNS,
 }
 
 
 def check(subject: RuleContext) -> Iterator[Finding]:
     for trace, flaw in _FLAWS.items():
-        if subject.state.traces.get(trace):
+        traces = subject.state.traces
+        # Other engines may leave out statistics; delta-rs adds NOT NULL columns to such files.
+        others = trace is Trace.LACKING_COLUMNS and not traces.get(Trace.DELTA_RS_FILES)
+        if traces.get(trace) and not others:
             metadata = subject.state.metadata
             combined = requirements.WITH_BOOLEANS.get(flaw)
             booleans = combined and _has_booleans(metadata.schema, metadata.partition_columns)

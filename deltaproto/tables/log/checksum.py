@@ -251,7 +251,7 @@ def _traces_of_files(
             layout.of_checksum = [*filter(are_readable, texts[:MOST_STATISTICS])]
             layout.uncounted = len(layout.of_checksum) < len(adds)
             found = compare_statistics(layout.of_checksum, metadata)
-            shown = (*MISREAD_BOUNDS, Trace.MISTYPED_STATISTICS)
+            shown = (*MISREAD_BOUNDS, Trace.MISTYPED_STATISTICS, Trace.LACKING_COLUMNS)
             known = layout.checksum_has_all = len(texts) <= MOST_STATISTICS
             traces.update({trace: trace in found for trace in shown if known or trace in found})
     return traces

@@ -90,13 +90,23 @@ def compare_statistics(texts: Iterable[str], metadata: Metadata) -> set[Trace]:
         metadata.configuration.get(INDEXED_COLUMNS_PROPERTY),
     )
     bounds = _BoundsReader(expected)
-    mistyped = False
+    found = set[Trace]()
     for text in chain([first], left):
         statistics = _decode_readable(text)
-        mistyped = mistyped or _is_mistyped(statistics, expected.types)
+        if Trace.MISTYPED_STATISTICS not in found and _is_mistyped(statistics, expected.types):
+            found.add(Trace.MISTYPED_STATISTICS)
+        if expected.required and _lacks(statistics, expected.required):
+            found.add(Trace.LACKING_COLUMNS)
         bounds.add(text, statistics)
-    found = bounds.traces(expected.columns)
-    return found | {Trace.MISTYPED_STATISTICS} if mistyped else found
+    return found | bounds.traces(expected.columns)
+
+
+def _lacks(statistics: Mapping[str, Any], required: frozenset[str]) -> bool:
+    """Return True if the null counts of a file with rows do not have every required column."""
+    nulls = statistics.get("nullCount")
+    if not isinstance(nulls, dict) or not nulls or statistics.get("numRecords") == 0:
+        return False
+    return not required <= nulls.keys()
 
 
 def read_bounds(texts: Iterable[str], metadata: Metadata, *, complete: bool) -> ColumnBounds:
@@ -131,6 +141,8 @@ class _Expected(NamedTuple):
     floats: tuple[str, ...]
     decimals: tuple[str, ...]
     types: "_ColumnTypes"
+    required: frozenset[str] = frozenset()
+    """the NOT NULL columns among them"""
 
 
 @cache_by_text(_REMEMBERED)
@@ -143,7 +155,10 @@ def _expected_statistics(
     configuration = {STATISTICS_COLUMNS_PROPERTY: named, INDEXED_COLUMNS_PROPERTY: indexed}
     schema = parse_schema_string(schema_string)
     columns = select_indexed(schema, configuration, partition_columns)
-    return _expect(columns, _column_types(_data_fields(schema, partition_columns)))
+    fields = _data_fields(schema, partition_columns)
+    expected = _expect(columns, _column_types(fields))
+    strict = (physical_name(field) for field in fields if field.get("nullable") is False)
+    return expected._replace(required=expected.names.intersection(strict))
 
 
 def _expect(columns: Iterable[IndexedColumn], types: "_ColumnTypes") -> _Expected:

@@ -8,7 +8,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, Field, QueryBuilder, write_deltalake
 
 from deltaproto.errors import TableError
 from deltaproto.protocol.feature import Trace
@@ -251,3 +253,57 @@ def test_a_remove_action_needs_data_change() -> None:
     removed = {"path": "p", "deletionTimestamp": 1, "dataChange": True}
     assert found({"remove": removed}) == set()
     assert found({"remove": {**removed, "dataChange": None}}) == {Trace.INCOMPLETE_REMOVES}
+
+
+STRICT = pa.schema([("id", pa.int64()), pa.field("x", pa.int32(), nullable=False)])
+
+
+def with_a_late_column(log: Log) -> DeltaTable:
+    """A table of deltalake that got a NOT NULL column when it had rows."""
+    write_deltalake(log.table, pa.table({"id": [1, 2]}))
+    DeltaTable(log.table).alter.add_columns(Field("x", "integer", nullable=False))
+    write_deltalake(log.table, pa.table({"id": [3], "x": [3]}, schema=STRICT), mode="append")
+    return DeltaTable(log.table)
+
+
+@pytest.mark.parametrize("every_commit", [True, False])
+def test_files_without_a_late_not_null_column_are_found(log: Log, every_commit: bool) -> None:
+    table = with_a_late_column(log)
+    query = QueryBuilder().register("t", table)
+    with pytest.raises(Exception, match="Non-nullable column 'x' is missing"):
+        query.execute("select x from t").read_all()
+    read = LogReader(every_commit=every_commit)
+    assert read.read(log.table).traces[Trace.LACKING_COLUMNS]
+    table.create_checkpoint()
+    assert not read.read(log.table).traces.get(Trace.LACKING_COLUMNS)
+    assert (
+        LogReader(look_in_files=True, every_statistics=True)
+        .read(log.table)
+        .traces[Trace.LACKING_COLUMNS]
+    )
+
+
+def test_files_that_were_replaced_lack_nothing(log: Log) -> None:
+    with_a_late_column(log)
+    write_deltalake(log.table, pa.table({"id": [4], "x": [4]}, schema=STRICT), mode="overwrite")
+    assert LogReader(every_commit=True).read(log.table).traces[Trace.LACKING_COLUMNS] is False
+
+
+@each_row(
+    ("statistics", "lacking"),
+    [
+        ({"numRecords": 1, "nullCount": {"id": 0}}, True),
+        ({"numRecords": 1, "nullCount": {"id": 0, "x": 0}}, False),
+        ({"numRecords": 1, "nullCount": {}}, False),
+        ({"numRecords": 1}, False),
+        ({"numRecords": 0, "nullCount": {"id": 0}}, False),
+        ({"numRecords": 1, "nullCount": 0}, False),
+    ],
+)
+def test_only_null_counts_show_that_a_column_is_missing(
+    statistics: dict[str, Any], lacking: bool
+) -> None:
+    strict = schema_string(column("id"), column("x", nullable=False))
+    log = Log(Path(tempfile.mkdtemp()) / "t")
+    log.commit(0, protocol(1, 2), metadata(schema=strict), add(stats=json.dumps(statistics)))
+    assert LogReader(every_commit=True).read(log.table).traces[Trace.LACKING_COLUMNS] is lacking
