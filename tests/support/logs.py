@@ -207,7 +207,8 @@ class Log:
 
 
 def _with_sidecar_size(action: dict[str, Any]) -> dict[str, Any]:
-    if "sidecar" not in action:
+    # Tests of damage store values that are not actions.
+    if not isinstance(action, dict) or "sidecar" not in action:
         return action
     return {"sidecar": {"sizeInBytes": 1, "modificationTime": 1, **action["sidecar"]}}
 
