@@ -184,7 +184,8 @@ def _hazard_of_partition(kind: object) -> str | None:
     if kind == "binary":
         return requirements.BINARY_PARTITIONS
     found = re.fullmatch(_DECIMAL, kind) if isinstance(kind, str) else None
-    return requirements.DECIMAL_PARTITIONS if found and int(found[2]) > 0 else None
+    places = parse_whole(found[2]) if found else None
+    return requirements.DECIMAL_PARTITIONS if places else None
 
 
 def _walk(struct: Mapping[str, Any], parent: str, mapped: bool) -> Iterator[tuple[str, str]]:
