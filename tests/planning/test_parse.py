@@ -37,6 +37,8 @@ from deltaproto.planning.statement import (
 from deltaproto.protocol.protocol import Protocol
 from deltaproto.sql.quoting import quote_identifier, quote_literal
 from deltaproto.sql.tokens import scan_tokens
+from tests.planning.bare import bare_table
+from tests.support.engines import RUNNING
 from tests.support.failures import each_row
 
 PLAIN = Table(Protocol(1, 2), schema=Struct((Column("id", Atomic("long")),)), vectors=False)
@@ -637,3 +639,20 @@ def test_only_databricks_computes_delta_statistics() -> None:
     refusal = parsed.statement.outcome(PLAIN, DATABRICKS).refusal
     assert refusal is not None
     assert not refusal.sure
+
+
+@pytest.mark.parametrize(
+    ("type_", "known"),
+    [
+        ("decimal(38, 38)", True),
+        ("numeric(38)", True),
+        ("decimal(39, 1)", False),
+        ("decimal(5, 6)", False),
+        ("struct<x: decimal(50, 2)>", False),
+        pytest.param(f"decimal({'9' * 5000}, 2)", False, id="of-5000-digits"),
+    ],
+)
+def test_decimals_that_spark_does_not_have_are_not_understood(type_: str, known: bool) -> None:
+    (parsed,) = parse_script(f"alter table t add columns (d {type_})")
+    outcome = parsed.statement.outcome(bare_table(Protocol(1, 2), {}), RUNNING)
+    assert (outcome.refusal is None) is known

@@ -14,6 +14,7 @@ from deltaproto.planning.ddl.cursor import Cursor, UnreadableError
 from deltaproto.planning.predict.collations import has_collation
 from deltaproto.planning.predict.schema import Array, Atomic, Column, Map, Path, Struct, Type
 from deltaproto.planning.predict.type_widening import decimal_parts, is_string_type
+from deltaproto.protocol.decoding import parse_whole
 
 _NAMES = {
     "BOOLEAN": "boolean",
@@ -37,6 +38,7 @@ _NAMES = {
     "VARIANT": "variant",
 }
 _DECIMAL = ("DECIMAL", "DEC", "NUMERIC")
+_MOST_DIGITS = 38
 _PARAMETRIC = {"CHAR": "char", "CHARACTER": "char", "VARCHAR": "varchar"}
 _SPATIAL_TYPES = ("GEOMETRY", "GEOGRAPHY")
 
@@ -82,6 +84,12 @@ def parse_type(cursor: Cursor) -> Type:
     return Atomic(_parse_atomic_type(cursor, key))
 
 
+def _is_decimal_of_spark(precision: str, scale: str) -> bool:
+    """Return True if Spark has a decimal with these numbers (`DecimalType`)."""
+    digits, places = parse_whole(precision), parse_whole(scale)
+    return digits is not None and places is not None and places <= digits <= _MOST_DIGITS
+
+
 def _parse_atomic_type(cursor: Cursor, key: str) -> str:
     if key in _NAMES:
         return _NAMES[key]
@@ -89,6 +97,8 @@ def _parse_atomic_type(cursor: Cursor, key: str) -> str:
     texts = [token.text for token in numbers]
     if key in _DECIMAL:
         precision, scale = [*texts, "10", "0"][:2] if not texts else [*texts, "0"][:2]
+        if not _is_decimal_of_spark(precision, scale):
+            raise UnreadableError(f"no type {key}({', '.join(texts)})")
         return f"decimal({precision},{scale})"
     if key in _PARAMETRIC and len(texts) == 1:
         return f"{_PARAMETRIC[key]}({texts[0]})"
