@@ -37,7 +37,6 @@ _OF_VECTOR = tuple(
     f"deletionVector.{name}"
     for name in ("storageType", "pathOrInlineDv", "sizeInBytes", "cardinality")
 )
-_OF_ROWS = ("baseRowId", "defaultRowCommitVersion")
 _LONGS = ("version", "inCommitTimestamp", "readVersion")
 _OBJECTS = ("operationParameters", "operationMetrics", "tags", "job", "notebook")
 _NO_URI = re.compile(r'[\x00-\x20"#<>?\[\\\]^`{|}\x7f]|%(?![0-9A-Fa-f]{2})')
@@ -49,6 +48,7 @@ def flaws_of_add(add: Mapping[str, Any]) -> Iterator[Trace]:
     path = add.get("path")
     size, values, statistics = add.get("size"), add.get("partitionValues"), add.get("stats")
     time, change = add.get("modificationTime"), add.get("dataChange")
+    row_id, row_version = add.get("baseRowId"), add.get("defaultRowCommitVersion")
     if size is None:
         yield Trace.UNSIZED_FILES
     elif _is_long(size) and size <= 0:
@@ -70,7 +70,8 @@ def flaws_of_add(add: Mapping[str, Any]) -> Iterator[Trace]:
         and isinstance(values, dict | None)
         and isinstance(change, bool | None)
         and isinstance(statistics, str | None)
-        and all(add.get(name) is None or _is_long(add[name]) for name in _OF_ROWS)
+        and (row_id is None or _is_long(row_id))
+        and (row_version is None or _is_long(row_version))
     ):
         yield Trace.MISTYPED_ADDS
 

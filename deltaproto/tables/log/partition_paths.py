@@ -77,6 +77,7 @@ class PartitionEvidence:
         """a partition value is not ASCII"""
         self.escaped = False
         """a partition value needs escapes in a path"""
+        self._known: dict[str, set[str]] = {}
         self._forms: dict[str, set[str]] = {}
         self._iso: set[str] = set()
         self._plain: set[str] = set()
@@ -89,12 +90,18 @@ class PartitionEvidence:
         self.folders = self.folders or "=" in unquote(path.rpartition("/")[0])
         self.hidden = self.hidden or not shows_partition_values(path, values)
         for name, value in values.items():
-            if isinstance(value, str):
-                self.non_ascii = self.non_ascii or not value.isascii()
-                self.escaped = self.escaped or _needs_escapes(value)
-                forms = self._forms.setdefault(name, set())
-                if value and len(forms) < _MOST_FORMS:
-                    forms.add(value.translate(_DIGITS))
+            # Many files have the same values.
+            if not isinstance(value, str) or value in (
+                known := self._known.setdefault(name, set())
+            ):
+                continue
+            if len(known) < _MOST_KNOWN:
+                known.add(value)
+            self.non_ascii = self.non_ascii or not value.isascii()
+            self.escaped = self.escaped or _needs_escapes(value)
+            forms = self._forms.setdefault(name, set())
+            if value and len(forms) < _MOST_KNOWN:
+                forms.add(value.translate(_DIGITS))
             iso = is_iso_timestamp(value)
             if iso is not None:
                 (self._iso if iso else self._plain).add(name)
@@ -147,7 +154,7 @@ _DECIMAL = r"decimal\(([0-9]{1,2}), ?([0-9]{1,2})\)"
 _WITH_PLACES = r"decimal\([0-9]+, ?[1-9][0-9]?\)"
 _OF_FORMS = (Trace.UNWIDENED_VALUES, Trace.MISFIT_VALUES, Trace.NEGATIVE_DECIMALS)
 _DIGITS = str.maketrans("123456789", "000000000")
-_MOST_FORMS = 1000
+_MOST_KNOWN = 1000
 _EXPONENT = r"-?0+(\.0*)?[Ee][+-]?0+"
 _DATE = "0000-00?-00?"
 _ZONE = "(Z|[+-]00:?00)"
