@@ -302,7 +302,8 @@ def _refuse_columns(
     if not columns:
         return BeforeDrop(table)
     text = f"the columns {', '.join(columns)} have {kind}"
-    return BeforeDrop(table, refusal=Refusal(error, text, hint))
+    # Databricks documents both drops.
+    return BeforeDrop(table, refusal=Refusal(error, text, hint, on_databricks=True))
 
 
 def _disable_row_tracking(table: Table) -> BeforeDrop:
