@@ -705,6 +705,21 @@ CASES: tuple[Case, ...] = (
     case("a-colon-in-a-partition", protocol(1, 2), metadata(), add("at=10:00/part-0.parquet")),
     case("mapped-partition", protocol(2, 5), partitioned("col-1"), finds={("DP140", None)}),
     case("partition-of-the-same-name", protocol(2, 5), partitioned("c")),
+    # DP137: other engines may leave a column out of statistics.
+    *(
+        case(
+            f"not-null-column-without-counts-{engine}",
+            protocol(1, 2),
+            metadata(schema=schema_string(column("c"), column("d", nullable=False))),
+            commit_info(engineInfo=engine, operationMetrics={"num_added_rows": 1}),
+            add(stats='{"numRecords":1,"nullCount":{"c":0}}'),
+            finds=finds,
+        )
+        for engine, finds in (
+            ("delta-rs:py-1.6.6", {("DP137", None)}),
+            ("Apache-Spark/4.2.0 Delta-Lake/4.4.0", set[Found]()),
+        )
+    ),
     # DP141 unusual-type
     case("void", protocol(1, 2), schema("void"), finds={("DP141", None)}),
     *(

@@ -72,6 +72,9 @@ _FLAWS = {
     Trace.LACKING_COLUMNS: requirements.LACKING_COLUMNS,
 }
 
+_FIX_TOOL = "check the clients of the table, and fix the tool that wrote the action"
+_NULLABLE = "make the column nullable with Delta Spark: ALTER TABLE … ALTER COLUMN … DROP NOT NULL"
+
 
 def check(subject: RuleContext) -> Iterator[Finding]:
     for trace, flaw in _FLAWS.items():
@@ -86,7 +89,7 @@ def check(subject: RuleContext) -> Iterator[Finding]:
             yield RULE.finding(
                 subject.table,
                 f"{requirements.describe_hazard(word)}, and some clients fail",
-                "check the clients of the table, and fix the tool that wrote the action",
+                _NULLABLE if trace is Trace.LACKING_COLUMNS else _FIX_TOOL,
                 evidence=word,
             )
 
