@@ -118,11 +118,23 @@ def assess_policy_impact(
     )
 
 
+_VERDICTS = ("DP201", "DP202", "DP203")
+
+
 def describe_fixes(before: TableCheck, then: TableCheck) -> Iterator[str]:
-    """Yield the errors and warnings that a check finds before a plan and not after it."""
+    """Yield the errors and warnings that a check finds before a plan and not after it.
+
+    A client's verdict is not fixed if another one takes its place.
+    """
     left = {_finding_key(finding) for finding in then.findings}
+    verdicts = {found.client for found in then.findings if found.rule in _VERDICTS}
     for finding in before.findings:
-        if finding.severity is not Severity.INFO and _finding_key(finding) not in left:
+        replaced = finding.rule in _VERDICTS and finding.client in verdicts
+        if (
+            finding.severity is not Severity.INFO
+            and not replaced
+            and _finding_key(finding) not in left
+        ):
             yield f"{finding.rule}: {finding.message}"
 
 
