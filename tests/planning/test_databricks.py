@@ -196,3 +196,22 @@ def test_partitions_are_replaced_by_clustering_since_18_1() -> None:
         refusal = done("alter table t cluster by (id)", table, engine).refusal
         assert refusal is not None
         assert ("REPLACE PARTITIONED BY" in refusal.remedy) is replaced
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "alter table t set tblproperties ('a')",
+        "alter table t drop feature 'delta.appendOnly'",
+        "alter table t replace columns (id bigint not null)",
+        "alter table t change column a b bigint",
+        "insert into t values ()",
+    ],
+)
+def test_what_both_engines_refuse_is_certain_on_databricks(sql: str) -> None:
+    (parsed,) = parse_script(sql)
+    table = bare_table(Protocol(1, 2), {})
+    refusal = predict_statement(parsed.statement, table, parse_engine("databricks@17.3")).refusal
+    assert refusal is not None
+    assert refusal.sure
+    assert "unknown for Databricks" not in refusal.message

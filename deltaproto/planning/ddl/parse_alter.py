@@ -116,8 +116,10 @@ def _parse_set_properties(cursor: Cursor) -> PlannerStatement | StatementEffect:
     cursor.at += 2
     properties = parse_properties(cursor)
     if properties is None:
-        refusal = Refusal("", "a property has no value", "write 'key' = 'value'")
-        return RefusedStatement(refusal, on_databricks=True)
+        refusal = Refusal(
+            "", "a property has no value", "write 'key' = 'value'", on_databricks=True
+        )
+        return RefusedStatement(refusal)
     return SetProperties(properties)
 
 
@@ -147,8 +149,13 @@ def _parse_drop_feature(cursor: Cursor) -> PlannerStatement | StatementEffect:
     truncate = cursor.take("TRUNCATE", "HISTORY")
     if name.lower().startswith("delta.") and canonical_name(name.lower()) != name.lower():
         error, why = "IS_DELTA_PROPERTY", f"{name} is a property, not a feature"
-        refusal = Refusal(f"DELTA_FEATURE_DROP_FEATURE_{error}", why, "use UNSET TBLPROPERTIES")
-        return RefusedStatement(refusal, on_databricks=True)
+        refusal = Refusal(
+            f"DELTA_FEATURE_DROP_FEATURE_{error}",
+            why,
+            "use UNSET TBLPROPERTIES",
+            on_databricks=True,
+        )
+        return RefusedStatement(refusal)
     known = {
         f.name.lower()
         for f in feature_catalog.all_features()
@@ -235,8 +242,10 @@ def _parse_add_columns(cursor: Cursor) -> StatementEffect:
 def _parse_replace_columns(cursor: Cursor) -> StatementEffect:
     columns = [d.column for d in cursor.listed(lambda: parse_column_definition(cursor))]
     if not all(column.nullable for column in columns):
-        refusal = Refusal("", "REPLACE COLUMNS does not support NOT NULL", "remove it")
-        return RefusedStatement(refusal, on_databricks=True)
+        refusal = Refusal(
+            "", "REPLACE COLUMNS does not support NOT NULL", "remove it", on_databricks=True
+        )
+        return RefusedStatement(refusal)
     return ReplaceColumns(tuple(columns))
 
 
@@ -246,8 +255,10 @@ def _parse_change_column(cursor: Cursor, change: bool) -> StatementEffect:
     hive = change and cursor.key not in _CHANGES
     if hive and cursor.path() != path:
         cursor.at = len(cursor.tokens)
-        refusal = Refusal("", "CHANGE COLUMN cannot rename columns", "use RENAME COLUMN")
-        return RefusedStatement(refusal, on_databricks=True)
+        refusal = Refusal(
+            "", "CHANGE COLUMN cannot rename columns", "use RENAME COLUMN", on_databricks=True
+        )
+        return RefusedStatement(refusal)
     found = ChangeColumn(path, type=parse_type(cursor) if hive else None)
     while word := cursor.one_of(*_CHANGES):
         match word:

@@ -92,8 +92,10 @@ def _parse_insert(cursor: Cursor, evolves: bool) -> ParsedRowStatement:
     after_values = words.index("VALUES") + 1 if "VALUES" in words else 0
     if _NOTHING in (words[:2], words[after_values : after_values + 2]):
         error, remedy = "PARSE_SYNTAX_ERROR", "list a value for each column"
-        refusal = Refusal(error, "() is neither a list of columns nor a row", remedy)
-        refused = RefusedStatement(refusal, on_databricks=True)
+        refusal = Refusal(
+            error, "() is neither a list of columns nor a row", remedy, on_databricks=True
+        )
+        refused = RefusedStatement(refusal)
         return ParsedRowStatement(refused, target, Operation.INSERT)
     unsupported = _refuse_replace(words) if "REPLACE" in words and not overwrite else None
     if unsupported is not None:

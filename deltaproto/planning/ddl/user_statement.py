@@ -134,8 +134,6 @@ class RefusedStatement(NamedTuple):
     """A statement that Delta Spark refuses for any table."""
 
     refusal: Refusal
-    on_databricks: bool = False
-    """True if Databricks also refuses it"""
     databricks: str | None = None
     """what Databricks, unlike Delta Spark, supports with it"""
 
@@ -149,7 +147,7 @@ class RefusedStatement(NamedTuple):
                 "run the statement separately, and plan the others afterwards",
                 sure=False,
             )
-        elif engine.name is EngineName.DATABRICKS and not self.on_databricks:
+        elif engine.name is EngineName.DATABRICKS and not refusal.on_databricks:
             refusal = refusal_on_databricks(refusal)
         return Outcome(table, refusal=refusal)
 

@@ -77,8 +77,8 @@ _NULLABLE = "make the column nullable with Delta Spark: ALTER TABLE … ALTER CO
 
 
 def check(subject: RuleContext) -> Iterator[Finding]:
+    traces = subject.state.traces
     for trace, flaw in _FLAWS.items():
-        traces = subject.state.traces
         # Other engines may leave out statistics; delta-rs adds NOT NULL columns to such files.
         others = trace is Trace.LACKING_COLUMNS and not traces.get(Trace.DELTA_RS_FILES)
         if traces.get(trace) and not others:
